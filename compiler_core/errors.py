@@ -1,0 +1,141 @@
+"""Every error a user can meet, as one catalogue: code, sentence, explanation, hints.
+
+In: a code and the facts of one case. Out: an exception whose text says what, why, what to do and
+where. A graph break uses the same rows (`capture/breaks.py`), so a break that `fullgraph=True`
+turns into an error reads the same in both places.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+__all__ = [
+    "CATALOGUE",
+    "BackendNotFound",
+    "CutawayError",
+    "GraphBreakError",
+    "InternalError",
+    "Kind",
+    "NotSupportedYet",
+    "OptionError",
+    "ToolMissing",
+    "VerifyError",
+    "closest",
+    "register",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One row of the catalogue. `sentence` is constant; the facts of a case are added to it."""
+
+    code: str
+    sentence: str
+    explanation: str
+    hints: tuple[str, ...] = ()
+
+
+CATALOGUE: dict[str, Kind] = {}
+
+
+def register(code: str, sentence: str, explanation: str, *hints: str) -> Kind:
+    """Add a row to the catalogue. A code is given once: a second use is a bug of ours."""
+    if code in CATALOGUE:
+        raise ValueError(f"catalogue code {code} is taken by: {CATALOGUE[code].sentence}")
+    CATALOGUE[code] = kind = Kind(code, sentence, explanation, hints)
+    return kind
+
+
+def closest(word: str, valid: Iterable[str]) -> str:
+    """'; did you mean …?' and the valid names, for messages about a name that is not known."""
+    names = sorted(valid)
+    near = get_close_matches(word, names, n=1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{guess} Valid: {', '.join(names)}."
+
+
+class CutawayError(Exception):
+    """Base of all errors raised on purpose.
+
+    `kind` is the catalogue row, `detail` the facts of this case, `where` a 'file:line' of the
+    user's program where one is known.
+    """
+
+    def __init__(self, kind: Kind, detail: str = "", where: str | None = None):
+        self.kind, self.detail, self.where = kind, detail, where
+        super().__init__(self.text())
+
+    def text(self) -> str:
+        """The whole message: sentence and facts, place, reason, what to do."""
+        lines = [
+            f"[{self.kind.code}] {self.kind.sentence}{': ' + self.detail if self.detail else ''}"
+        ]
+        if self.where:
+            lines.append(f"  at   {self.where}")
+        lines.append(f"  why  {self.kind.explanation}")
+        lines += [f"  do   {hint}" for hint in self.kind.hints]
+        return "\n".join(lines)
+
+
+class OptionError(CutawayError, ValueError):
+    """An argument, mode or option that is not valid."""
+
+
+class BackendNotFound(OptionError):
+    """A backend name that nobody registered."""
+
+
+class NotSupportedYet(CutawayError, NotImplementedError):
+    """A documented feature that is not built yet."""
+
+
+class ToolMissing(CutawayError, RuntimeError):
+    """A program or package that a stage needs is not on this machine (C compiler, triton)."""
+
+
+class GraphBreakError(CutawayError):
+    """`fullgraph=True` and the capture met a graph break."""
+
+
+class InternalError(CutawayError):
+    """The compiler itself failed. Users get a fallback with this as the reason; strict raises it."""
+
+
+class VerifyError(CutawayError):
+    """A stage's value is not well formed. The message shows the text around the fault."""
+
+
+INTERNAL = register(
+    "CC001",
+    "the compiler failed inside",
+    "A stage raised an exception of its own; with strict off the program runs in eager instead.",
+    "Run with options={'strict': True} to get the traceback.",
+    "Report it with the program and the output of `cutaway doctor`.",
+)
+BAD_VALUE = register(
+    "CC002",
+    "an argument has a value that is not valid",
+    "The call was refused before anything was compiled.",
+    "Pass one of the valid values named above.",
+)
+NOT_YET = register(
+    "CC003",
+    "not supported yet",
+    "This part of the interface is reserved, but nothing stands behind it today.",
+    "Leave the argument out, or use the alternative named above.",
+)
+NO_TOOL = register(
+    "CC004",
+    "a tool that this target needs is missing",
+    "Kernels are built by a C++ compiler (CPU) or by triton (GPU); the tool was not found.",
+    "Install it (Debian: `apt-get install g++`; Linux: `pip install triton`) and call again.",
+    "`cutaway doctor` shows what this machine can do.",
+)
+ILL_FORMED = register(
+    "CC005",
+    "a stage's value is not well formed",
+    "A pass or an edit broke a rule of the IR, so nothing after it can be trusted.",
+    "If you edited the text, compare it with the unedited one; otherwise report it.",
+)

@@ -1,0 +1,54 @@
+"""The element types of the loop IR: one row per type, one column per question."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+__all__ = ["DTYPES", "DType", "dtype_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """A row: the IR's name, torch's type, the C type that stores it, the C type that computes, Triton's type."""
+
+    name: str
+    torch: torch.dtype
+    c_storage: str
+    c_compute: str
+    triton: str
+    kind: str  # "float", "int", "uint", "bool"
+    bytes: int
+    accumulator: str  # the IR type that a sum over it uses
+
+    @property
+    def is_float(self) -> bool:
+        return self.kind == "float"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+_ROWS = (
+    DType("f64", torch.float64, "double", "double", "tl.float64", "float", 8, "f64"),
+    DType("f32", torch.float32, "float", "float", "tl.float32", "float", 4, "f32"),
+    DType("f16", torch.float16, "uint16_t", "float", "tl.float16", "float", 2, "f32"),
+    DType("bf16", torch.bfloat16, "uint16_t", "float", "tl.bfloat16", "float", 2, "f32"),
+    DType("f8e4m3", torch.float8_e4m3fn, "uint8_t", "float", "tl.float8e4nv", "float", 1, "f32"),
+    DType("f8e5m2", torch.float8_e5m2, "uint8_t", "float", "tl.float8e5", "float", 1, "f32"),
+    DType("i64", torch.int64, "int64_t", "int64_t", "tl.int64", "int", 8, "i64"),
+    DType("i32", torch.int32, "int32_t", "int32_t", "tl.int32", "int", 4, "i64"),
+    DType("i16", torch.int16, "int16_t", "int16_t", "tl.int16", "int", 2, "i64"),
+    DType("i8", torch.int8, "int8_t", "int8_t", "tl.int8", "int", 1, "i64"),
+    DType("u8", torch.uint8, "uint8_t", "uint8_t", "tl.uint8", "uint", 1, "i64"),
+    DType("bool", torch.bool, "uint8_t", "uint8_t", "tl.int1", "bool", 1, "i64"),
+)
+
+DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
+_BY_TORCH: dict[torch.dtype, DType] = {row.torch: row for row in _ROWS}
+
+
+def dtype_of(dtype: torch.dtype) -> DType | None:
+    """The row of a torch type; None for a type that no kernel is generated for (complex, quantised)."""
+    return _BY_TORCH.get(dtype)

@@ -1,0 +1,203 @@
+"""The loop IR: what `lower` makes, `fuse` rearranges and `codegen` prints.
+
+Grammar (the text that `ir/text.py` prints and `ir/parse.py` reads back; `#` starts a comment):
+
+    program   := "program" name "(" symbol* ")" buffer* (nest | call)* "return" buffer-or-view*
+    buffer    := role name ":" dtype "[" index* "]" "stride" "[" index* "]"     role: in | out | temp | const
+    nest      := "nest" name "for" axis* ":" statement*
+    call      := "call" view* "=" target "(" argument* ")"          # a library kernel
+    axis      := name "<" index
+    statement := constant | value | position | load | store | reduce | loop
+    constant  := name ":" dtype "=" "const" number
+    value     := name ":" dtype "=" op name*
+    position  := name ":" dtype "=" "index" index
+    load      := name ":" dtype "=" "load" buffer "[" index "]" ("if" name "else" number)?
+    store     := "store" buffer "[" index "]" "=" name
+    reduce    := name ":" dtype "=" kind "over" axis* ":" statement* "yield" name
+    loop      := "for" axis* ":" statement*
+
+Meaning: the outer axes of a nest are independent of each other (any order, in parallel), and so are
+the axes of a `loop`. A `reduce` folds the yielded value over its axes and names the result, which is
+visible after it in the enclosing block. Names are single-assignment; inner blocks see outer names.
+The offset in a load or store is in elements from the buffer's first element, already multiplied by
+strides: a view is nothing but another offset expression. A masked load reads only where its mask
+holds and gives the constant elsewhere. Within one nest, no position of the outer axes reads what
+another position writes.
+
+`lower` makes one nest per ATen operator; a fused kernel is one nest with several statements, inner
+loops and reductions in its body. Both are `Program`s: one printer, parser, verifier, interpreter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from compiler_core.ir.dtypes import DType
+from compiler_core.ir.index import Index
+from compiler_core.provenance import NOWHERE, Origins
+
+__all__ = [
+    "Axis", "Block", "Buffer", "Call", "Constant", "Load", "Loop", "Nest", "Position", "Program", "Reduce",
+    "Statement", "Store", "Value", "View",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A loop variable that runs over 0 <= name < extent."""
+
+    name: str
+    extent: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Memory that the program reads or writes.
+
+    role: "in" (an argument), "out" (allocated and returned), "temp" (allocated inside), "const".
+    `device` is torch's device text. Strides are in elements.
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[Index, ...]
+    strides: tuple[Index, ...]
+    role: str = "temp"
+    device: str = "cpu"
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A buffer seen through other sizes, strides and offset (elements): `torch.as_strided`."""
+
+    buffer: str
+    shape: tuple[Index, ...]
+    strides: tuple[Index, ...]
+    offset: Index
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    name: str
+    value: float | int | bool
+    dtype: DType
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """name = op(args). `op` is a key of `ir/ops.py: OPS`; the result has `dtype`."""
+
+    name: str
+    op: str
+    args: tuple[str, ...]
+    dtype: DType
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """name = an index expression as a number (arange, triangular masks)."""
+
+    name: str
+    index: Index
+    dtype: DType
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    name: str
+    buffer: str
+    offset: Index
+    dtype: DType
+    mask: str | None = None
+    other: float | int | bool = 0
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """buffer[offset] = value. Its origins are the operator that made the value and those that read the buffer."""
+
+    buffer: str
+    offset: Index
+    value: str
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce:
+    """name = kind over axes of the `value` that the body yields. `kind` is a key of `ir/ops.py: REDUCTIONS`."""
+
+    name: str
+    kind: str
+    axes: tuple[Axis, ...]
+    body: Block
+    value: str
+    dtype: DType
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Statements repeated over axes; its values are not visible after it, its stores are."""
+
+    axes: tuple[Axis, ...]
+    body: Block
+    origins: Origins = NOWHERE
+
+
+Statement: TypeAlias = Constant | Value | Position | Load | Store | Reduce | Loop
+Block: TypeAlias = tuple[Statement, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nest:
+    """A loop nest over independent axes: one operator in `Lowered`, one kernel in `Fused`."""
+
+    name: str
+    axes: tuple[Axis, ...]
+    body: Block
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A library kernel: `target` is an ATen overload ('aten.mm.default').
+
+    Arguments are views of buffers, index expressions, numbers, None, strings, torch dtypes and
+    devices, and tuples of these. `outputs` are freshly allocated by the callee and bound to buffers;
+    a None output is unused. `reason` says why no kernel was generated.
+    """
+
+    name: str
+    target: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+    outputs: tuple[str | None, ...]
+    reason: str
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A whole graph in the loop IR.
+
+    `symbols` maps each size symbol to where its value is read at run time: (input buffer, dimension),
+    or None for an integer argument of that name. `inputs` gives the order of the arguments (buffer
+    names and integer symbol names), `outputs` what is returned: a buffer name, a View, an Index, a
+    number or None.
+    """
+
+    name: str
+    symbols: dict[str, tuple[str, int] | None]
+    buffers: dict[str, Buffer]
+    body: tuple[Nest | Call, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[Any, ...]
+    mutated: tuple[tuple[str, str], ...] = field(
+        default=()
+    )  # (input buffer, buffer whose value it takes at the end)

@@ -1,0 +1,375 @@
+"""The stages' values. Data flows one way through this list; stages meet here and nowhere else.
+
+    Captured → Joint → Partitioned → Lowered → Fused → Generated → Built
+
+Each is frozen, prints (`text()`), has a `digest()` of that text and runs (`run(*inputs)`). They hold
+fake tensors and metadata, never parameters or inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import fx
+
+from compiler_core.ir.loop import Program
+from compiler_core.options import Target
+from compiler_core.provenance import Handle, Origins, Span
+
+__all__ = [
+    "Artifact", "ArtifactLine", "BreakInfo", "Built", "Captured", "Effect", "Fused", "Generated", "GraphInput",
+    "GuardRow", "HostProgram", "Instruction", "Joint", "Kernel", "KernelSource", "Launch", "Lowered", "Param",
+    "Partitioned", "Saved", "digest_of",
+]  # fmt: skip
+
+
+def digest_of(text: str) -> str:
+    """First 16 hex digits of the SHA-256 of a stage's text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+# ---------------------------------------------------------------------------------- capture
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One bytecode instruction in the canonical dialect (`capture/dialect.py`)."""
+
+    op: str
+    arg: Any
+    offset: int  # of the first code unit in the original code object
+    target: int | None  # offset that a jump goes to
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class GuardRow:
+    """One condition under which a captured version may be used again.
+
+    `source` is a Python expression over the frame's locals (`L['x']`) and globals (`G['f']`);
+    `check` the expression that must hold, as text that the check function contains; `expected` the
+    value at capture, as text; `line` the user's 'file:line' that made the guard; `reason` why.
+    """
+
+    source: str
+    kind: str
+    expected: str
+    check: str
+    line: str
+    reason: str
+    dynamic: tuple[int, ...] = ()  # tensor guards: dimensions that may change
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInput:
+    """A placeholder of the captured graph: its name and the source expression that feeds it."""
+
+    name: str
+    source: str
+    value: Any  # FakeTensor, SymInt or a number
+    is_parameter: bool = False
+    dynamic: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A side effect replayed after the graph, in order: text of the statement, and who caused it."""
+
+    text: str
+    kind: str
+    origins: Origins
+
+
+@dataclass(frozen=True, slots=True)
+class BreakInfo:
+    """Why and where the graph ended before the function did."""
+
+    code: str  # catalogue code
+    sentence: str
+    detail: str
+    hints: tuple[str, ...]
+    where: Span | None
+    stack: tuple[str, ...]  # the user's frames, outermost first, 'file:line in name'
+    alive: tuple[str, ...]  # local names alive at the break
+    resumes: tuple[str, ...]  # names of the resume functions
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """A frame, or its prefix up to a graph break, as an FX graph of torch calls.
+
+    `graph` placeholders are `inputs`; its output is a flat tuple. `node.meta["origins"]` are
+    instruction handles, `meta["val"]` the fake value. `instructions` maps instruction handles to
+    instructions with spans. `replacement` is the readable Python source that runs in place of the
+    frame; it calls the graph under the global name `graph_name`.
+    """
+
+    name: str
+    graph: fx.GraphModule
+    inputs: tuple[GraphInput, ...]
+    guards: tuple[GuardRow, ...]
+    effects: tuple[Effect, ...]
+    break_: BreakInfo | None
+    replacement: str
+    graph_name: str
+    instructions: dict[Handle, Instruction]
+    grad_enabled: bool = True
+    inference: bool = False
+    shape_env: Any = None
+
+    def text(self) -> str:
+        return self.graph.print_readable(print_output=False)
+
+    def digest(self) -> str:
+        return digest_of(self.text())
+
+    def run(self, *inputs: Any) -> Any:
+        return self.graph(*inputs)
+
+
+# ---------------------------------------------------------------------------------- autodiff
+
+
+@dataclass(frozen=True, slots=True)
+class Joint:
+    """Forward and backward in one functional ATen graph.
+
+    Placeholders: primals (as `Captured.inputs`), then one tangent per differentiable output. Output:
+    the flat tuple (outputs, new values of mutated inputs, gradients of `diff_inputs`).
+    `node.meta["origins"]` are `capture:` handles, `meta["phase"]` is "forward" or "backward".
+    """
+
+    graph: fx.GraphModule
+    primals: int
+    outputs: int
+    diff_outputs: tuple[int, ...]  # outputs that have a gradient, in tangent order
+    diff_inputs: tuple[int, ...]  # inputs that get one
+    mutated: tuple[int, ...]  # inputs written in place
+    aliases: tuple[
+        tuple[int, int], ...
+    ] = ()  # (output, input) pairs where the output is the input itself
+    views: tuple[Any, ...] = ()  # how outputs that are views of inputs are rebuilt
+
+    def text(self) -> str:
+        return self.graph.print_readable(print_output=False)
+
+    def digest(self) -> str:
+        return digest_of(self.text())
+
+    def run(self, *inputs: Any) -> Any:
+        return self.graph(*inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A value that crosses from forward to backward: joint node, bytes (None if symbolic), why it is kept."""
+
+    node: str
+    bytes: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Partitioned:
+    """The joint graph cut in two.
+
+    `forward`: primals → (outputs, mutated values, saved …). `backward`: (saved …, tangents) →
+    gradients; None when nothing needs a gradient. Saved symbolic sizes come first among the saved.
+    Node origins are `joint:` handles; a saved output's node also names the backward nodes that read
+    it, in `meta["readers"]` (a frozenset of `backward:` handles).
+    """
+
+    joint: Joint
+    forward: fx.GraphModule
+    backward: fx.GraphModule | None
+    saved: tuple[Saved, ...]
+
+    def text(self) -> str:
+        parts = [self.forward.print_readable(print_output=False)]
+        if self.backward is not None:
+            parts.append(self.backward.print_readable(print_output=False))
+        return "\n\n".join(parts)
+
+    def digest(self) -> str:
+        return digest_of(self.text())
+
+    def run(self, *inputs: Any) -> Any:
+        return self.forward(*inputs)
+
+
+# ---------------------------------------------------------------------------------- lower, fuse
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """One graph (`part` is "forward" or "backward") in the loop IR: a nest per operator, library calls."""
+
+    program: Program
+    target: Target
+    part: str
+
+    def text(self) -> str:
+        from compiler_core.ir.text import print_program
+
+        return print_program(self.program)
+
+    def digest(self) -> str:
+        return digest_of(self.text())
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        from compiler_core.ir.interpret import run_program
+
+        return run_program(self.program, inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """What fusion decided about one nest of `Fused.program`.
+
+    strategy: "pointwise" (no inner loops), "row" (reductions over axes that are contiguous in memory),
+    "column" (reductions over an outer dimension). `reads`, `writes`: buffer names in parameter order.
+    `members`: names of the lowered nests in it.
+    """
+
+    name: str
+    strategy: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    symbols: tuple[str, ...]
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """The program after fusion: its nests are kernels, in execution order; and the buffer plan.
+
+    `reuse` maps a buffer to the dead buffer whose memory it takes. `last_use` maps a buffer to the
+    position in `program.body` after which nothing reads it.
+    """
+
+    program: Program
+    kernels: dict[str, Kernel]
+    reuse: dict[str, str]
+    last_use: dict[str, int]
+    target: Target
+    part: str
+
+    def text(self) -> str:
+        from compiler_core.ir.text import print_program
+
+        return print_program(self.program)
+
+    def digest(self) -> str:
+        return digest_of(self.text())
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        from compiler_core.ir.interpret import run_program
+
+        return run_program(self.program, inputs)
+
+
+# ---------------------------------------------------------------------------------- codegen
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """A parameter of a kernel: a buffer's first element, or a size symbol."""
+
+    name: str
+    kind: str  # "in", "out" or "size"
+    dtype: str  # name of the IR type; "i64" for sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """How a Triton kernel is started: grid and constants as Python expressions over the size symbols."""
+
+    grid: tuple[str, ...]
+    constants: dict[str, int] = field(default_factory=dict)
+    num_warps: int = 4
+    num_stages: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """The text of one kernel. `line_origins[i]` are the `fuse:` handles behind line i + 1."""
+
+    name: str
+    language: str  # "cpp" or "triton"
+    source: str
+    line_origins: tuple[Origins, ...]
+    params: tuple[Param, ...]
+    launch: Launch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HostProgram:
+    """The Python function `call(args)` that allocates, launches and frees."""
+
+    source: str
+    line_origins: tuple[Origins, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """Kernels and the host program of one graph for one target."""
+
+    kernels: tuple[KernelSource, ...]
+    host: HostProgram
+    target: Target
+    part: str
+
+    def text(self) -> str:
+        return "\n\n".join([*(k.source for k in self.kernels), self.host.source])
+
+    def digest(self) -> str:
+        return digest_of(self.text())
+
+
+# ---------------------------------------------------------------------------------- runtime
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactLine:
+    """A line of machine-side text and the lines of the kernel source it came from (1-based)."""
+
+    number: int
+    kernel_lines: tuple[int, ...]
+    is_instruction: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One form of a built kernel: stage "ttir", "ttgir", "llir", "ptx", "sass" or "asm"."""
+
+    stage: str
+    text: str
+    lines: tuple[ArtifactLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """Runnable code of one graph for one target.
+
+    `call(list of inputs)` returns the outputs; the list is emptied so that inputs can be freed early.
+    `artifacts(kernel name)` gives the forms of one kernel in order; `lazy` forms (SASS, assembly) are
+    made when `artifacts(name, lazy=True)` is asked for.
+    """
+
+    generated: Generated
+    call: Callable[[list[Any]], Sequence[Any]]
+    artifacts: Callable[..., tuple[Artifact, ...]]
+    evaluates: bool = False  # True when kernels run in the TTIR evaluator, for want of a GPU
+
+    def text(self) -> str:
+        return self.generated.text()
+
+    def digest(self) -> str:
+        return self.generated.digest()
+
+    def run(self, *inputs: torch.Tensor | int) -> tuple[Any, ...]:
+        return tuple(self.call(list(inputs)))
