@@ -14,7 +14,8 @@ source span). The links form a DAG from later to earlier stages, so "all that th
     fuse:<graph>/<kernel>.<statement>  a statement of a fused kernel
     kernels:<graph>/<kernel>:<line>    a line of kernel source; ttir, ttgir, llir, ptx, sass, asm alike
 
-`<graph>` is `forward` or `backward`. Names hold no spaces. Items that a pass makes for no item
+`<graph>` is `forward` or `backward`; in a recording, handles from `lower` on end in `@<target>`. Names
+hold no spaces. Items that a pass makes for no item
 before it say so: `synthetic(pass, reason)`.
 """
 

@@ -151,9 +151,15 @@ class Recorder:
     Events outside a version (no frame open) go to a frame called `<none>`.
     """
 
-    def __init__(self, explore: bool = False):
+    def __init__(self, explore: bool = False, keeps_text: bool = False):
         self.explore = explore
+        self.keeps_text = (
+            keeps_text or explore
+        )  # stages' texts cost time: only where somebody will look
         self.recording = Recording()
+        self.compilations: dict[
+            str, Any
+        ] = {}  # live stage values by version name; never serialised
         self._version: Version | None = None
         self._phases: list[str] = []
 

@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from compiler_core.graph_text import print_graph
 from compiler_core.ir.loop import Program
 from compiler_core.options import Target
 from compiler_core.provenance import Handle, Origins, Span
@@ -122,7 +123,7 @@ class Captured:
     shape_env: Any = None
 
     def text(self) -> str:
-        return self.graph.print_readable(print_output=False)
+        return print_graph(self.graph, self.name)[0]
 
     def digest(self) -> str:
         return digest_of(self.text())
@@ -155,7 +156,7 @@ class Joint:
     views: tuple[Any, ...] = ()  # how outputs that are views of inputs are rebuilt
 
     def text(self) -> str:
-        return self.graph.print_readable(print_output=False)
+        return print_graph(self.graph, "joint")[0]
 
     def digest(self) -> str:
         return digest_of(self.text())
@@ -189,9 +190,9 @@ class Partitioned:
     saved: tuple[Saved, ...]
 
     def text(self) -> str:
-        parts = [self.forward.print_readable(print_output=False)]
+        parts = [print_graph(self.forward, "forward")[0]]
         if self.backward is not None:
-            parts.append(self.backward.print_readable(print_output=False))
+            parts.append(print_graph(self.backward, "backward")[0])
         return "\n\n".join(parts)
 
     def digest(self) -> str:

@@ -1,0 +1,219 @@
+"""Run every stage of a version on real inputs and measure each against float64.
+
+In: a `Compilation` and the inputs of its graph. Out: one `StageCheck` per runnable stage. The bound
+is DESIGN.md's promise 3: error ≤ max(2 × eager's own error, 4 ulp of the output's scale), where
+eager is the captured graph run by torch and the truth is the same graph run in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+
+from compiler_core.pipeline import Compilation, PartCode
+
+__all__ = ["StageCheck", "check_stages"]
+
+Values = list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StageCheck:
+    """The worst output of one stage: absolute error against float64, and the bound for that output."""
+
+    name: str
+    part: str
+    target: str
+    max_error: float
+    tolerance: float
+    outputs: int
+
+    @property
+    def ok(self) -> bool:
+        return self.max_error <= self.tolerance
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """Truth and tolerance of one output."""
+
+    truth: Any
+    tolerance: float
+
+
+def check_stages(
+    compilation: Compilation, inputs: Sequence[Any], seed: int = 0
+) -> tuple[StageCheck, ...]:
+    """Check capture, joint, partition, lower, fuse and kernels, forward and backward, for every target.
+
+    inputs: the captured graph's inputs (tensors, ints); they are copied, never written.
+    """
+    joint = compilation.joint
+    outputs, gradients = _eager(compilation, inputs, None, seed)
+    truth = _eager(compilation, inputs, torch.float64, seed)
+    tangents = _tangents([outputs[i] for i in joint.diff_outputs], seed)
+    bounds = _bounds(outputs, truth[0]), _bounds(gradients, truth[1])
+    both = [*bounds[0], *bounds[1]]
+    checks = [_check("capture", "", "", bounds[0], _fresh_run(compilation.captured.graph, inputs))]
+    checks.append(_check("joint", "", "", both, _joint_run(compilation, inputs, tangents)))
+    checks += _pair(
+        "partition", "", both, compilation, inputs, tangents, _graph_runner(compilation)
+    )
+    for target, parts in compilation.targets.items():
+        for stage, runner in _RUNNERS.items():
+            checks += _pair(
+                stage, target, both, compilation, inputs, tangents, _part_runner(parts, runner)
+            )
+    return tuple(checks)
+
+
+_RUNNERS: dict[str, Callable[[PartCode], Callable[..., Any]]] = {
+    "lower": lambda code: code.lowered.run,
+    "fuse": lambda code: code.fused.run,
+    "kernels": lambda code: code.built.run,
+}
+
+Runner = Callable[[str, Values], Sequence[Any]]
+
+
+def _graph_runner(compilation: Compilation) -> Runner:
+    graphs = {
+        "forward": compilation.partitioned.forward,
+        "backward": compilation.partitioned.backward,
+    }
+    return lambda part, values: graphs[part](*values)  # type: ignore[misc]
+
+
+def _part_runner(
+    parts: dict[str, PartCode], run: Callable[[PartCode], Callable[..., Any]]
+) -> Runner:
+    return lambda part, values: run(parts[part])(*values)
+
+
+def _pair(
+    stage: str, target: str, bounds: list[_Bound], compilation: Compilation,
+    inputs: Sequence[Any], tangents: Values, run: Runner,
+) -> list[StageCheck]:  # fmt: skip
+    """Forward, then backward on what forward saved: both against the same truth."""
+    joint = compilation.joint
+    count = joint.outputs
+    results = list(run("forward", _copies(inputs)))
+    checks = [_check(stage, "forward", target, bounds[:count], results[:count])]
+    if compilation.partitioned.backward is not None:
+        saved = results[count + len(joint.mutated) :]
+        gradients = run("backward", [*saved, *_copies(tangents)])
+        checks.append(_check(stage, "backward", target, bounds[count:], gradients))
+    return checks
+
+
+def _fresh_run(graph: fx.GraphModule, inputs: Sequence[Any]) -> Values:
+    return list(graph(*_copies(inputs)))
+
+
+def _joint_run(compilation: Compilation, inputs: Sequence[Any], tangents: Values) -> Values:
+    joint = compilation.joint
+    with torch.no_grad():
+        results = list(joint.graph(*_copies(inputs), *_copies(tangents)))
+    return results[: joint.outputs] + results[joint.outputs + len(joint.mutated) :]
+
+
+def _eager(
+    compilation: Compilation, inputs: Sequence[Any], dtype: torch.dtype | None, seed: int
+) -> tuple[Values, Values]:
+    """Outputs and gradients of the captured graph run by torch, in its own types or in `dtype`."""
+    joint = compilation.joint
+    leaves = [_leaf(value, dtype) for value in inputs]
+    primals = [_not_leaf(v) if i in joint.mutated else v for i, v in enumerate(leaves)]
+    with torch.enable_grad() if joint.diff_inputs else torch.no_grad():
+        outputs = list(compilation.captured.graph(*primals))
+    if not joint.diff_outputs:
+        return outputs, []
+    heads = [outputs[i] for i in joint.diff_outputs]
+    tangents = [t.to(h.dtype) for t, h in zip(_tangents(heads, seed), heads)]
+    wanted = [leaves[i] for i in joint.diff_inputs]
+    return outputs, list(torch.autograd.grad(heads, wanted, tangents, allow_unused=True))
+
+
+def _leaf(value: Any, dtype: torch.dtype | None) -> Any:
+    if not isinstance(value, torch.Tensor):
+        return value
+    copy = _copy(value)
+    if dtype is not None and copy.is_floating_point():
+        copy = copy.to(dtype)
+    return copy.requires_grad_(value.requires_grad)
+
+
+def _not_leaf(value: Any) -> Any:
+    return value.clone() if isinstance(value, torch.Tensor) else value
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    """A copy with the same strides, whatever they are."""
+    with torch.no_grad():
+        if tensor.is_contiguous():
+            return tensor.detach().clone()
+        span = (
+            1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
+            if tensor.numel()
+            else 0
+        )
+        memory = torch.empty(span, dtype=tensor.dtype, device=tensor.device)
+        copy = memory.as_strided(tensor.shape, tensor.stride())
+        return (
+            copy.copy_(tensor)
+            if 0 not in tensor.stride()
+            else memory.copy_(tensor.detach().as_strided((span,), (1,))).as_strided(
+                tensor.shape, tensor.stride()
+            )
+        )
+
+
+def _copies(values: Sequence[Any]) -> Values:
+    return [_copy(v) if isinstance(v, torch.Tensor) else v for v in values]
+
+
+def _tangents(heads: Values, seed: int) -> Values:
+    """Random tangents, the same for every dtype: drawn in float32."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = [torch.randn(h.shape, generator=generator) for h in heads]
+    return [
+        torch.empty_strided(h.shape, h.stride(), dtype=h.dtype, device=h.device).copy_(t)
+        for t, h in zip(drawn, heads)
+    ]
+
+
+def _bounds(eager: Values, truth: Values) -> list[_Bound]:
+    return [_Bound(t, _tolerance(e, t)) for e, t in zip(eager, truth)]
+
+
+def _tolerance(eager: Any, truth: Any) -> float:
+    if not isinstance(eager, torch.Tensor) or not eager.is_floating_point() or not eager.numel():
+        return 0.0
+    scale = truth.detach().abs().nan_to_num(0, 0, 0).max().item()
+    ulp = torch.finfo(eager.dtype).eps * max(scale, torch.finfo(eager.dtype).tiny)
+    return max(2 * _error(eager, truth), 4 * ulp)
+
+
+def _error(value: Any, truth: Any) -> float:
+    """Largest absolute difference; inf where one is NaN or infinite and the other is not the same."""
+    if not isinstance(truth, torch.Tensor):
+        return 0.0 if value == truth or (value is None and truth is None) else float("inf")
+    if not isinstance(value, torch.Tensor) or value.shape != truth.shape:
+        return float("inf")
+    a, b = value.detach().cpu().to(torch.float64), truth.detach().cpu().to(torch.float64)
+    same = (a == b) | (a.isnan() & b.isnan())
+    difference = torch.where(same, 0.0, (a - b).abs()).nan_to_num(float("inf"), float("inf"))
+    return difference.max().item() if difference.numel() else 0.0
+
+
+def _check(
+    name: str, part: str, target: str, bounds: list[_Bound], results: Sequence[Any]
+) -> StageCheck:
+    """The output that is worst in proportion to its bound."""
+    errors = [(_error(r, b.truth), b.tolerance) for r, b in zip(results, bounds, strict=True)]
+    worst = max(errors, key=lambda pair: pair[0] - pair[1], default=(0.0, 0.0))
+    return StageCheck(name, part, target, worst[0], worst[1], len(errors))
