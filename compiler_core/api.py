@@ -192,12 +192,13 @@ def mark_dynamic(tensor: torch.Tensor, *dims: int) -> None:
 
 
 @contextmanager
-def record(explore: bool = False) -> Iterator[Recorder]:
+def record(explore: bool = False, inputs: bool = False) -> Iterator[Recorder]:
     """Collect what the compiles inside leave behind: `with record() as r: …; r.recording.save(path)`.
 
-    `explore` also records every instruction and every rewrite (about twice the compile time).
+    explore: also every instruction and every rewrite (about twice the compile time).
+    inputs: also copies of each graph's first inputs (`r.inputs`), so that its stages can be run.
     """
-    outer, _active.recorder = _active.recorder, Recorder(explore, keeps_text=True)
+    outer, _active.recorder = _active.recorder, Recorder(explore, True, inputs)
     try:
         yield _active.recorder
     finally:

@@ -17,7 +17,8 @@ import torch
 from compiler_core.capture import CannotCapture, assemble, capture_frame, compile_guards
 from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, RunOnly, Skip
 from compiler_core.counters import counters
-from compiler_core.errors import INTERNAL, GraphBreakError, InternalError
+from compiler_core.devtools.copies import copy_of
+from compiler_core.errors import CATALOGUE, GraphBreakError
 from compiler_core.logs import log_version, wants
 from compiler_core.options import Context, Options, Target
 from compiler_core.pipeline import Compilation, compile_captured
@@ -68,7 +69,7 @@ def _compile(view: FrameView, entries: list[Entry], request: Request, context: C
     with recorder.phase("guards"):
         table = compile_guards(captured, view)
     recorder.here.guards.extend(_guard_records(captured))
-    call = _first_call(_graph_callable(captured, request, context))
+    call = _first_call(_graph_callable(captured, request, context), recorder)
     with recorder.phase("replacement"):
         code = assemble(captured, call)
     counters.recompiles += bool(entries)
@@ -119,18 +120,22 @@ def _fallback(captured: Captured, error: Exception, context: Context) -> Callabl
     return captured.graph.forward
 
 
-def _first_call(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Count the graph when it has run once; `assemble` puts `call` itself in place after that."""
+def _first_call(call: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
+    """`call`, counted as a graph when it has run once."""
+    name, is_first = recorder.here.name, True
 
-    def run_and_count(*inputs: Any) -> Any:
+    def run(*inputs: Any) -> Any:
+        nonlocal is_first
+        if not is_first:
+            return call(*inputs)
+        if recorder.keeps_inputs:
+            recorder.inputs[name] = [copy_of(value) for value in inputs]
         outputs = call(*inputs)
-        if not run_and_count.counted:
-            run_and_count.counted = True
-            counters.graphs += 1
+        is_first = False
+        counters.graphs += 1
         return outputs
 
-    run_and_count.counted = False
-    return run_and_count
+    return run
 
 
 def _targets(captured: Captured, options: Options) -> list[Target]:
@@ -156,8 +161,6 @@ def _note_break(captured: Captured, request: Request, recorder: Recorder) -> Non
         hints=list(info.hints), alive=list(info.alive), stack=list(info.stack),
     )  # fmt: skip
     if request.fullgraph:
-        from compiler_core.errors import CATALOGUE
-
         raise GraphBreakError(CATALOGUE[info.code], info.detail, where)
 
 
@@ -211,8 +214,3 @@ def _count_operators(compilation: Compilation) -> None:
 def _source(code: Any) -> str:
     lines, first = linecache.getlines(code.co_filename), code.co_firstlineno
     return "".join(inspect.getblock(lines[first - 1 :])) if lines else ""
-
-
-def internal_error(error: Exception) -> InternalError:
-    """An unexpected exception of ours, as the catalogue's row."""
-    return InternalError(INTERNAL, f"{type(error).__name__}: {error}")

@@ -151,8 +151,12 @@ class Recorder:
     Events outside a version (no frame open) go to a frame called `<none>`.
     """
 
-    def __init__(self, explore: bool = False, keeps_text: bool = False):
+    def __init__(self, explore: bool = False, keeps_text: bool = False, keeps_inputs: bool = False):
         self.explore = explore
+        self.keeps_inputs = (
+            keeps_inputs  # copies of each graph's first inputs, to run its stages on
+        )
+        self.inputs: dict[str, list[Any]] = {}  # by version name
         self.keeps_text = (
             keeps_text or explore
         )  # stages' texts cost time: only where somebody will look

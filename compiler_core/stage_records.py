@@ -56,7 +56,8 @@ def records_of(compilation: Compilation, lazy: bool = False) -> Iterator[StageRe
 
 
 def captured_records(captured: Captured) -> Iterator[StageRecord]:
-    """The bytecode, the captured graph and the replacement of a frame: all there is without a backend."""
+    """The source, the bytecode, the captured graph and the replacement of a frame: all there is without a backend."""
+    yield source_record(i.span for i in captured.instructions.values() if i.span)
     yield bytecode_record(captured)
     yield _graph("capture", "", captured.graph)
     yield _record("replacement", "", "", "python", captured.replacement, ())

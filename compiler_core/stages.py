@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from compiler_core.capture.dialect import Instruction
 from compiler_core.graph_text import print_graph
 from compiler_core.ir.loop import Program
 from compiler_core.options import Target
@@ -34,17 +35,6 @@ def digest_of(text: str) -> str:
 
 
 # ---------------------------------------------------------------------------------- capture
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One bytecode instruction in the canonical dialect (`capture/dialect.py`)."""
-
-    op: str
-    arg: Any
-    offset: int  # of the first code unit in the original code object
-    target: int | None  # offset that a jump goes to
-    span: Span | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,10 @@ from typing import Any
 import torch
 from torch import fx
 
+from compiler_core.devtools.copies import copies_of, copy_of
 from compiler_core.pipeline import Compilation, PartCode
 
-__all__ = ["StageCheck", "check_stages"]
+__all__ = ["StageCheck", "bounded_error", "check_stages"]
 
 Values = list[Any]
 
@@ -101,23 +102,23 @@ def _pair(
     """Forward, then backward on what forward saved: both against the same truth."""
     joint = compilation.joint
     count = joint.outputs
-    results = list(run("forward", _copies(inputs)))
+    results = list(run("forward", copies_of(inputs)))
     checks = [_check(stage, "forward", target, bounds[:count], results[:count])]
     if compilation.partitioned.backward is not None:
         saved = results[count + len(joint.mutated) :]
-        gradients = run("backward", [*saved, *_copies(tangents)])
+        gradients = run("backward", [*saved, *copies_of(tangents)])
         checks.append(_check(stage, "backward", target, bounds[count:], gradients))
     return checks
 
 
 def _fresh_run(graph: fx.GraphModule, inputs: Sequence[Any]) -> Values:
-    return list(graph(*_copies(inputs)))
+    return list(graph(*copies_of(inputs)))
 
 
 def _joint_run(compilation: Compilation, inputs: Sequence[Any], tangents: Values) -> Values:
     joint = compilation.joint
     with torch.no_grad():
-        results = list(joint.graph(*_copies(inputs), *_copies(tangents)))
+        results = list(joint.graph(*copies_of(inputs), *copies_of(tangents)))
     return results[: joint.outputs] + results[joint.outputs + len(joint.mutated) :]
 
 
@@ -141,7 +142,7 @@ def _eager(
 def _leaf(value: Any, dtype: torch.dtype | None) -> Any:
     if not isinstance(value, torch.Tensor):
         return value
-    copy = _copy(value)
+    copy = copy_of(value)
     if dtype is not None and copy.is_floating_point():
         copy = copy.to(dtype)
     return copy.requires_grad_(value.requires_grad)
@@ -149,31 +150,6 @@ def _leaf(value: Any, dtype: torch.dtype | None) -> Any:
 
 def _not_leaf(value: Any) -> Any:
     return value.clone() if isinstance(value, torch.Tensor) else value
-
-
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy with the same strides, whatever they are."""
-    with torch.no_grad():
-        if tensor.is_contiguous():
-            return tensor.detach().clone()
-        span = (
-            1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
-            if tensor.numel()
-            else 0
-        )
-        memory = torch.empty(span, dtype=tensor.dtype, device=tensor.device)
-        copy = memory.as_strided(tensor.shape, tensor.stride())
-        return (
-            copy.copy_(tensor)
-            if 0 not in tensor.stride()
-            else memory.copy_(tensor.detach().as_strided((span,), (1,))).as_strided(
-                tensor.shape, tensor.stride()
-            )
-        )
-
-
-def _copies(values: Sequence[Any]) -> Values:
-    return [_copy(v) if isinstance(v, torch.Tensor) else v for v in values]
 
 
 def _tangents(heads: Values, seed: int) -> Values:
@@ -184,6 +160,11 @@ def _tangents(heads: Values, seed: int) -> Values:
         torch.empty_strided(h.shape, h.stride(), dtype=h.dtype, device=h.device).copy_(t)
         for t, h in zip(drawn, heads)
     ]
+
+
+def bounded_error(value: Any, eager: Any, truth: Any) -> tuple[float, float]:
+    """(largest absolute error of `value` against `truth`, the tolerance that eager's own error allows)."""
+    return _error(value, truth), _tolerance(eager, truth)
 
 
 def _bounds(eager: Values, truth: Values) -> list[_Bound]:

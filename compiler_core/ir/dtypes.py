@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-__all__ = ["DTYPES", "DType", "dtype_of"]
+__all__ = ["DTYPES", "OPAQUE", "DType", "dtype_of", "stored_as"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class DType:
     c_storage: str
     c_compute: str
     triton: str
-    kind: str  # "float", "int", "uint", "bool"
+    kind: str  # "float", "int", "uint", "bool"; "opaque" for what only library calls read
     bytes: int
     accumulator: str  # the IR type that a sum over it uses
 
@@ -47,6 +47,28 @@ _ROWS = (
 
 DTYPES: dict[str, DType] = {row.name: row for row in _ROWS}
 _BY_TORCH: dict[torch.dtype, DType] = {row.torch: row for row in _ROWS}
+
+
+# Types that buffers may have but no statement computes in: only library calls touch them.
+OPAQUE: dict[str, DType] = {
+    name: DType(name, type_, "", "", "", "opaque", type_.itemsize, name)
+    for name, type_ in (
+        ("c64", torch.complex64),
+        ("c128", torch.complex128),
+        ("c32", torch.complex32),
+        ("u16", torch.uint16),
+        ("u32", torch.uint32),
+        ("u64", torch.uint64),
+        ("f8e4m3fnuz", torch.float8_e4m3fnuz),
+        ("f8e5m2fnuz", torch.float8_e5m2fnuz),
+    )
+}
+_OPAQUE_BY_TORCH = {row.torch: row for row in OPAQUE.values()}
+
+
+def stored_as(dtype: torch.dtype) -> DType:
+    """The row of any type that a buffer may have. Raises KeyError for others (quantised types)."""
+    return _BY_TORCH[dtype] if dtype in _BY_TORCH else _OPAQUE_BY_TORCH[dtype]
 
 
 def dtype_of(dtype: torch.dtype) -> DType | None:

@@ -1,0 +1,24 @@
+"""From a running frame to a graph of torch calls: interception, interpretation, guards, replacement.
+
+In: a `FrameView`. Out: a `Captured`, and the code object that runs in place of the frame.
+Names are loaded at first use, so that the bytecode half works where torch is not installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__all__ = ["TorchHook", "assemble", "capture_frame"]
+
+_WHERE = {
+    "TorchHook": "compiler_core.capture.torch_hook",
+    "capture_frame": "compiler_core.capture.interpreter",
+    "assemble": "compiler_core.capture.replacement",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _WHERE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_WHERE[name]), name)

@@ -1,0 +1,66 @@
+"""Guards as a table for people: the verdict of every row, not only of the first that fails.
+
+In: rows, the check's namespace and a frame's locals. Out: (row, holds, actual value as text), and
+a sentence for a recompile. Each row is evaluated alone, so a row may fail because one before it
+did (an attribute of an object of another type): the first failure is the cause.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from types import CodeType
+from typing import Any
+
+from compiler_core.capture.guard_kinds import KINDS
+from compiler_core.stages import GuardRow
+
+__all__ = ["explain_rows", "sentence"]
+
+
+def explain_rows(
+    rows: tuple[GuardRow, ...], namespace: dict[str, Any], L: dict[str, Any]
+) -> list[tuple[GuardRow, bool, str]]:
+    scope = {**namespace, "L": L}
+    return [(row, _holds(row, scope), _actual(row, scope)) for row in rows]
+
+
+def sentence(row: GuardRow, actual: str) -> str:
+    """`L['n'] is now int 4, was 3 (f.py:12): the value was compiled in as a constant`."""
+    place = f" ({row.line})" if row.line else ""
+    return f"{row.source} is now {actual}, was {row.expected}{place}: {row.reason}"
+
+
+def _holds(row: GuardRow, scope: dict[str, Any]) -> bool:
+    try:
+        return bool(eval(_compiled(row.check), scope))
+    except Exception:
+        return False
+
+
+def _actual(row: GuardRow, scope: dict[str, Any]) -> str:
+    try:
+        if row.kind == "shape":
+            return _sizes(row.source, scope)
+        return KINDS[row.kind].actual(eval(_compiled(row.source), scope))
+    except Exception as error:
+        return f"not found: {type(error).__name__}: {error}"
+
+
+def _sizes(text: str, scope: dict[str, Any]) -> str:
+    """The values of the sizes and locals that a shape condition speaks about."""
+    parts = {
+        ast.unparse(node): eval(_compiled(ast.unparse(node)), scope)
+        for node in ast.walk(ast.parse(text, mode="eval"))
+        if isinstance(node, (ast.Call, ast.Subscript)) and _is_int(ast.unparse(node), scope)
+    }
+    return ", ".join(f"{part} = {value}" for part, value in parts.items())
+
+
+def _is_int(text: str, scope: dict[str, Any]) -> bool:
+    return isinstance(eval(_compiled(text), scope), int)
+
+
+@functools.lru_cache(maxsize=4096)
+def _compiled(text: str) -> CodeType:
+    return compile(text, "<guard>", "eval")

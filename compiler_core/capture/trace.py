@@ -1,0 +1,100 @@
+"""The state of one attempt at capturing a frame: everything that handlers and rules share.
+
+In: the frame, the context, and the steps at which to break (learnt in earlier attempts). Out: what
+the attempt collects: graph, guards, ledger of effects, instructions. A trace that breaks after it
+changed something is thrown away and made again with one more forced break (`breaks.Restart`).
+"""
+
+from __future__ import annotations
+
+import linecache
+import os
+from typing import TYPE_CHECKING, Any
+
+from compiler_core.capture import resolve
+from compiler_core.capture.breaks import Break
+from compiler_core.capture.effects import Ledger
+from compiler_core.capture.frames import FrameView
+from compiler_core.capture.graph_builder import GraphBuilder
+from compiler_core.capture.guards import Guards
+from compiler_core.capture.sources import Source
+from compiler_core.capture.values.base import Lazy, Value
+from compiler_core.options import Context
+from compiler_core.provenance import Handle
+from compiler_core.stages import Instruction
+
+if TYPE_CHECKING:
+    from compiler_core.capture.frame import SymbolicFrame
+
+__all__ = ["Trace"]
+
+
+class Trace:
+    """One attempt. `step` counts instruction groups of the outermost frame, `changes` what cannot be undone."""
+
+    def __init__(self, view: FrameView, context: Context, forced: dict[int, Break], dynamic: Any):
+        self.view = view
+        self.context = context
+        self.forced = forced
+        self.dynamic = dynamic  # hints about sizes that change: dynamic_shapes.Hints
+        self.guards = Guards(view)
+        self.builder = GraphBuilder(self)
+        self.ledger = Ledger(self)
+        self.frames: list[SymbolicFrame] = []
+        self.known: dict[int, Value] = {}
+        self.injected: dict[str, Any] = {}
+        self.instructions: dict[Handle, Instruction] = {}
+        self.step = 0
+        self.changes = 0
+        self.breaks_overlap = False
+
+    # ------------------------------------------------------------------ where we are
+
+    @property
+    def frame(self) -> SymbolicFrame:
+        """The innermost frame."""
+        return self.frames[-1]
+
+    def where(self) -> str:
+        """'file:line' of the instruction at hand, in the innermost frame."""
+        if not self.frames:
+            return self.view.where
+        return f"{self.frame.code.co_filename}:{self.frame.line}"
+
+    def stack(self) -> tuple[str, ...]:
+        """The user's frames, outermost first, 'file:line in name'."""
+        return tuple(
+            f"{os.path.basename(f.code.co_filename)}:{f.line} in {f.code.co_name}"
+            for f in self.frames
+        )
+
+    def stack_trace(self) -> str:
+        """The same in the form of a Python traceback, for `node.meta["stack_trace"]`."""
+        rows = []
+        for frame in self.frames:
+            text = linecache.getline(frame.code.co_filename, frame.line).strip()
+            rows.append(f'  File "{frame.code.co_filename}", line {frame.line}, in {frame.code.co_name}\n    {text}\n')  # fmt: skip
+        return "".join(rows)
+
+    def origins(self) -> frozenset[Handle]:
+        """Handles of the instruction at hand and of the calls that lead to it."""
+        return frozenset(frame.note_instruction() for frame in self.frames)
+
+    # ------------------------------------------------------------------ values and guards
+
+    def look(self, value: Value) -> Value:
+        """The value with its guard made, if it is one from outside that was not looked at."""
+        if isinstance(value, Lazy):
+            if value.resolved is None:
+                value.resolved = resolve.resolve(self, value.real, value.source, value.trusted)
+            return value.resolved
+        return value
+
+    def guard(self, kind: str, source: Source | None, value: Any, reason: str, **data: Any) -> None:
+        """Require on later calls what was true of `value` now. Nothing for what has no source."""
+        if source is not None:
+            self.guards.add(kind, source, value, line=self.where(), reason=reason, **data)
+
+    def touch(self) -> None:
+        """Something was changed that a break cannot undo."""
+        self.changes += 1

@@ -1,0 +1,157 @@
+"""The shape of one kernel, decided before a line is written.
+
+In: a nest of `Fused`, its strategy, the buffers. Out: a `Plan`: which positions a program has, how inner
+loops are covered (a tile at once, a loop over tiles, one position after another), whether offsets need
+64 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from compiler_core.codegen.triton.configs import (
+    Config,
+    column_config,
+    next_power_of_2,
+    pointwise_config,
+    row_config,
+)
+from compiler_core.ir.index import Index, index
+from compiler_core.ir.loop import Axis, Block, Buffer, Loop, Nest, Reduce, Statement
+from compiler_core.stages import Kernel
+
+__all__ = ["InnerGroup", "Plan", "long_axes", "plan_kernel", "product", "walk"]
+
+_LIMIT = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class InnerGroup:
+    """All inner loops of one length. `persistent`: one tile covers the length, and is kept."""
+
+    number: int
+    numel: Index
+    size: int
+    persistent: bool
+
+    @property
+    def suffix(self) -> str:
+        return str(self.number) if self.number else ""
+
+    @property
+    def dim(self) -> str:
+        return f"r{self.number}"
+
+    @property
+    def block(self) -> str:
+        return f"RBLOCK{self.suffix}"
+
+    @property
+    def is_exact(self) -> bool:
+        """Does a tile never reach beyond the length?"""
+        length = self.numel.constant
+        return length is not None and length % self.size == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The decisions. `xblock` 0: a program has one position. No groups: inner loops run one by one."""
+
+    axes: tuple[Axis, ...]  # of the nest, those longer than 1
+    xnumel: Index
+    xblock: int
+    groups: tuple[InnerGroup, ...]
+    num_warps: int
+    is_wide: bool
+
+    @property
+    def is_x_exact(self) -> bool:
+        n = self.xnumel.constant
+        return n is not None and n % max(self.xblock, 1) == 0
+
+    @property
+    def constants(self) -> dict[str, int]:
+        blocks = {"XBLOCK": self.xblock} if self.xblock else {}
+        return {**blocks, **{group.block: group.size for group in self.groups}}
+
+    @property
+    def grid(self) -> str:
+        """The number of programs, an expression over the size symbols."""
+        n, block = self.xnumel, max(self.xblock, 1)
+        if n.constant is not None:
+            return str(-(-n.constant // block))
+        return str(n) if block == 1 else f"({n} + {block - 1}) // {block}"
+
+    def group_of(self, axes: tuple[Axis, ...]) -> InnerGroup | None:
+        """The group that covers a loop over these axes."""
+        length = product(axes)
+        return next((group for group in self.groups if group.numel is length), None)
+
+
+def plan_kernel(nest: Nest, kernel: Kernel, buffers: Mapping[str, Buffer]) -> Plan:
+    """The plan of a nest, by its strategy and sizes."""
+    axes = long_axes(nest.axes)
+    xnumel = product(nest.axes)
+    lengths = _inner_lengths(nest.body) if kernel.strategy != "pointwise" else []
+    configs = [_config(kernel.strategy, xnumel, length) for length in lengths]
+    if not configs:
+        config = pointwise_config(xnumel.constant)
+        return Plan(axes, xnumel, config.xblock, (), config.num_warps, _is_wide(nest, kernel, buffers))
+    xblock = min(config.xblock for config in configs)
+    groups = tuple(
+        InnerGroup(number, length, config.rblock, config.persistent)
+        for number, (length, config) in enumerate(zip(lengths, configs))
+    )
+    warps = max(config.num_warps for config in configs)
+    return Plan(axes, xnumel, xblock, groups, warps, _is_wide(nest, kernel, buffers))
+
+
+def product(axes: tuple[Axis, ...]) -> Index:
+    """The number of positions of axes."""
+    total = index(1)
+    for axis in axes:
+        total = total * axis.extent
+    return total
+
+
+def long_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
+    """The axes that have more than one position, or may have."""
+    return tuple(axis for axis in axes if axis.extent.constant != 1)
+
+
+def walk(block: Block) -> Iterator[Statement]:
+    """All statements, outer before inner."""
+    for statement in block:
+        yield statement
+        if isinstance(statement, Reduce | Loop):
+            yield from walk(statement.body)
+
+
+def _inner_lengths(body: Block) -> list[Index]:
+    lengths = [product(s.axes) for s in body if isinstance(s, Reduce | Loop)]
+    return list(dict.fromkeys(lengths))
+
+
+def _config(strategy: str, xnumel: Index, length: Index) -> Config:
+    rule = column_config if strategy == "column" else row_config
+    return rule(xnumel.constant, length.constant)
+
+
+def _is_wide(nest: Nest, kernel: Kernel, buffers: Mapping[str, Buffer]) -> bool:
+    """Symbolic sizes are always 64 bits wide: a version compiled once must hold for any size."""
+    used = [buffers[name] for name in {*kernel.reads, *kernel.writes}]
+    spans = [_span(buffer) for buffer in used]
+    sizes = [product(nest.axes), *_inner_lengths(nest.body)]
+    padded = [None if n.constant is None else 2 * next_power_of_2(n.constant) for n in sizes]
+    return any(n is None or n >= _LIMIT for n in [*spans, *padded])
+
+
+def _span(buffer: Buffer) -> int | None:
+    """Elements from the first to the last one, None if symbolic."""
+    last = 0
+    for size, stride in zip(buffer.shape, buffer.strides):
+        if size.constant is None or stride.constant is None:
+            return None
+        last += max(size.constant - 1, 0) * stride.constant
+    return last + 1

@@ -1,0 +1,148 @@
+"""Library calls: what becomes of an operator that no nest is generated for.
+
+In: an operator node. Out: a `Call` whose arguments are views, and its reason as a decision of kind
+"library". Operators that would return an alias of an argument are replaced by their `_copy` twin, since a call's
+outputs are memory of their own.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import torch
+from torch import fx
+
+from compiler_core.errors import InternalError, register
+from compiler_core.ir.index import Index
+from compiler_core.ir.loop import Call
+from compiler_core.lower.environment import Environment, is_view
+from compiler_core.lower.operands import LoweredValue, Operand
+from compiler_core.provenance import current, union
+
+__all__ = ["NO_CALL", "REASONS", "call_library", "reason_for"]
+
+NO_CALL = register(
+    "CC302",
+    "an operator cannot be lowered",
+    "The loop IR calls functional ATen operators; this one writes into its arguments, takes a "
+    "subgraph, or is no ATen operator.",
+    "Functionalise the graph before lowering it; or leave the operator outside the compiled region.",
+)
+
+_BOUNDS = "eager checks that every index is in bounds; a generated kernel would not"
+_RANDOM = "the library keeps eager's random number stream"
+_SORT = "sorting is a library algorithm"
+_SCAN = "a scan: each element needs the one before it"
+_SPECIAL = "the loop IR has no operation for this special function"
+_CONVOLUTION = "the library's window kernels are faster than generated loops"
+
+# operator name (without overload) → why it is a library call
+REASONS: dict[str, str] = {
+    **dict.fromkeys(
+        ("embedding", "embedding_dense_backward", "index", "index_put", "_unsafe_index",
+         "_unsafe_index_put", "gather", "scatter", "scatter_add", "scatter_reduce", "index_select",
+         "index_add", "index_copy", "index_fill", "take", "put", "masked_scatter", "nll_loss_forward",
+         "nll_loss_backward", "nll_loss2d_forward", "nll_loss2d_backward"),
+        _BOUNDS,
+    ),
+    **dict.fromkeys(
+        ("rand", "randn", "randint", "rand_like", "randn_like", "randint_like", "bernoulli", "native_dropout",
+         "uniform", "normal", "randperm", "multinomial", "exponential", "poisson"),
+        _RANDOM,
+    ),
+    **dict.fromkeys(("sort", "topk", "argsort", "kthvalue", "median", "mode", "unique"), _SORT),
+    **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"), _SCAN),
+    **dict.fromkeys(
+        ("erfc", "erfinv", "lgamma", "digamma", "polygamma", "i0", "asinh", "acosh", "atanh", "nextafter",
+         "hypot", "igamma", "special_i1", "special_ndtri"),
+        _SPECIAL,
+    ),
+    **dict.fromkeys(
+        ("max_pool2d_with_indices", "max_pool2d_with_indices_backward", "avg_pool2d",
+         "avg_pool2d_backward", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward",
+         "upsample_nearest2d", "upsample_bilinear2d", "native_batch_norm", "native_group_norm"),
+        _CONVOLUTION,
+    ),
+}  # fmt: skip
+
+# keyword arguments that say nothing at these values
+_SILENT = {
+    "layout": (None, torch.strided),
+    "pin_memory": (None, False),
+    "memory_format": (None, torch.preserve_format),
+}
+
+
+def reason_for(target: Any) -> str:
+    """Why an operator without a rule is a library call."""
+    name = target.overloadpacket.__name__
+    return REASONS.get(name, "no row in the lowering tables")
+
+
+def call_library(env: Environment, node: fx.Node, reason: str) -> LoweredValue:
+    """Append a `Call` of a node's operator and record why.
+
+    Returns an Operand, or a tuple of them (None where an output is unused). Raises InternalError
+    (CC302) for an operator that is not functional.
+    """
+    target = _functional(node)
+    outputs = _outputs(env, node)
+    call = Call(
+        node.name,
+        str(target),
+        tuple(_argument(env, x) for x in env.evaluate(node.args)),
+        tuple(
+            (name, _argument(env, value))
+            for name, value in env.evaluate(node.kwargs).items()
+            if value not in _SILENT.get(name, ())
+        ),
+        tuple(x.view.buffer if x else None for x in outputs),
+        reason,
+        union(current(), env.origins(node)),
+    )
+    env.body.append(call)
+    env.context.recorder.decide("library", {env.handle(node)}, str(target), reason)
+    is_single = isinstance(node.meta["val"], torch.Tensor)
+    return outputs[0] if is_single else outputs
+
+
+def _functional(node: fx.Node) -> Any:
+    """The operator to call: itself, or its `_copy` twin if it returns a view."""
+    target: Any = node.target
+    if not isinstance(target, torch._ops.OpOverload) or target._schema.is_mutable:
+        raise InternalError(NO_CALL, f"{target} ({node.name})")
+    if not is_view(node):
+        return target
+    twin = getattr(torch.ops.aten, f"{target.overloadpacket.__name__}_copy", None)
+    overload = getattr(twin, target._overloadname, None)
+    if overload is None:
+        raise InternalError(NO_CALL, f"{target} ({node.name}) returns a view")
+    return overload
+
+
+def _outputs(env: Environment, node: fx.Node) -> tuple[Operand | None, ...]:
+    fakes = node.meta["val"]
+    if isinstance(fakes, torch.Tensor):
+        return (env.fresh(node),)
+    if not isinstance(fakes, (tuple, list)):
+        raise InternalError(NO_CALL, f"{node.target} ({node.name}) returns no tensor")
+    used = {user.args[1] for user in node.users if user.target is operator.getitem}
+    return tuple(
+        env.fresh(node, k) if k in used and isinstance(fake, torch.Tensor) else None
+        for k, fake in enumerate(fakes)
+    )
+
+
+def _argument(env: Environment, value: Any) -> Any:
+    """A value as `Call` wants it: views, plain integers where constant, devices of the target."""
+    match value:
+        case Operand():
+            return value.view
+        case Index():
+            return value if value.constant is None else value.constant
+        case torch.device():
+            return torch.device(env.device_text(value))
+        case tuple() | list():
+            return tuple(_argument(env, x) for x in value)
+    return value

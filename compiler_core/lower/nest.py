@@ -1,0 +1,168 @@
+"""Builds one nest: axes, statements, names, origins.
+
+In: an iteration space and calls in program order. Out: `Nest`. Statements take their origins from
+the scope (`provenance.at`); a load adds the view operators that it looks through. Constants and
+loads that a block already has are not emitted twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from compiler_core.ir.dtypes import DType
+from compiler_core.ir.index import Index, Sym, index
+from compiler_core.ir.loop import Axis, Constant, Load, Nest, Position, Reduce, Statement, Store
+from compiler_core.ir.loop import Value as ValueStatement
+from compiler_core.ir.ops import OPS
+from compiler_core.lower.operands import Operand, Refusal
+from compiler_core.lower.scalars import BOOL, Number, Scalar
+from compiler_core.provenance import NOWHERE, Origins, current, union
+
+__all__ = ["Names", "NestBuilder"]
+
+
+@dataclass(slots=True)
+class Names:
+    """Gives out names; none twice in a program."""
+
+    taken: set[str] = field(default_factory=set)
+
+    def fresh(self, hint: str) -> str:
+        """`hint`, or `hint_1`, `hint_2` … when that is taken."""
+        name, count = hint, 0
+        while name in self.taken:
+            count += 1
+            name = f"{hint}_{count}"
+        self.taken.add(name)
+        return name
+
+
+class NestBuilder:
+    """A nest under construction. `positions` are its loop variables, one per dimension of `shape`.
+
+    A dimension of size 1 gets no axis: its position is the constant 0.
+    """
+
+    def __init__(self, names: Names, name: str, shape: Sequence[Index]):
+        self.name, self._names = name, names
+        self._block: list[Statement] = []
+        self._known: dict[tuple[object, ...], Scalar] = {}
+        self.axes, self.positions = self.iterate(shape, "i")
+
+    def iterate(
+        self, shape: Sequence[Index], letter: str
+    ) -> tuple[tuple[Axis, ...], tuple[Index, ...]]:
+        """Axes for a space of this shape, and the position in each of its dimensions."""
+        axes: list[Axis] = []
+        positions: list[Index] = []
+        for number, extent in enumerate(shape):
+            if extent.constant == 1:
+                positions.append(index(0))
+                continue
+            axis = Axis(self._names.fresh(f"{self.name}_{letter}{number}"), extent)
+            axes.append(axis)
+            positions.append(Sym(axis.name))
+        return tuple(axes), tuple(positions)
+
+    def build(self, origins: Origins) -> Nest:
+        return Nest(self.name, self.axes, tuple(self._block), origins)
+
+    def constant(self, value: Number, dtype: DType) -> Scalar:
+        """A number in a type that can hold it. Raises Refusal when it cannot."""
+        value = _fitting(value, dtype)
+        key = ("constant", dtype.name, repr(value))
+        if key not in self._known:
+            name = self._fresh("c")
+            self._block.append(Constant(name, value, dtype, current()))
+            self._known[key] = Scalar(name, dtype, self)
+        return self._known[key]
+
+    def position(self, at: Index, dtype: DType) -> Scalar:
+        """An index expression as a number."""
+        name = self._fresh("at")
+        self._block.append(Position(name, at, dtype, current()))
+        return Scalar(name, dtype, self)
+
+    def load(
+        self,
+        source: Operand,
+        positions: Sequence[Index],
+        mask: Scalar | None = None,
+        other: Number = 0,
+    ) -> Scalar:
+        """An element of an operand, broadcast from the right to `positions`."""
+        offset = source.offset_at(positions)
+        mask_name = mask.name if mask else None
+        key = ("load", source.view.buffer, offset, mask_name, repr(other))
+        if key not in self._known:
+            name = self._fresh("x")
+            origins = union(current(), source.through)
+            self._block.append(
+                Load(name, source.view.buffer, offset, source.dtype, mask_name, other, origins)
+            )
+            self._known[key] = Scalar(name, source.dtype, self)
+        return self._known[key]
+
+    def operation(self, op: str, *operands: Scalar, dtype: DType | None = None) -> Scalar:
+        """One `Value`. The result's type follows from the operation's rule unless given."""
+        if dtype is None:
+            dtype = BOOL if OPS[op].rule == "bool" else operands[-1].dtype
+        name = self._fresh(op)
+        self._block.append(
+            ValueStatement(name, op, tuple(x.name for x in operands), dtype, current())
+        )
+        return Scalar(name, dtype, self)
+
+    def reduce(
+        self,
+        kind: str,
+        shape: Sequence[Index],
+        body: Callable[[Sequence[Index]], Scalar],
+        dtype: DType | None = None,
+    ) -> Scalar:
+        """Fold what `body` gives at each position of a space of this shape."""
+        name = self._fresh(kind)
+        axes, positions = self.iterate(shape, "r")
+        outer, known = self._block, dict(self._known)
+        self._block = []
+        value = body(positions)
+        inner, self._block, self._known = tuple(self._block), outer, known
+        dtype = dtype or value.dtype
+        self._block.append(Reduce(name, kind, axes, inner, value.name, dtype, current()))
+        return Scalar(name, dtype, self)
+
+    def store(
+        self,
+        target: Operand,
+        value: Scalar,
+        positions: Sequence[Index] | None = None,
+        readers: Origins = NOWHERE,
+    ) -> None:
+        """Write `value` at `positions` (the nest's own when not given)."""
+        offset = target.offset_at(self.positions if positions is None else positions)
+        origins = union(current(), readers)
+        self._block.append(Store(target.view.buffer, offset, value.name, origins))
+
+    def _fresh(self, hint: str) -> str:
+        return self._names.fresh(f"{self.name}_{hint}")
+
+
+def _fitting(value: Number, dtype: DType) -> Number:
+    """The Python number that a constant of this type holds."""
+    if dtype.kind == "float":
+        return float(value)
+    if dtype.kind == "bool":
+        return bool(value)
+    if isinstance(value, float) and not (math.isfinite(value) and value.is_integer()):
+        raise Refusal(f"the number {value} is not a value of {dtype}")
+    low, high = _range(dtype)
+    if not low <= value <= high:
+        raise Refusal(f"the number {value} does not fit {dtype}")
+    return int(value)
+
+
+def _range(dtype: DType) -> tuple[int, int]:
+    bits = 8 * dtype.bytes
+    return (0, 2**bits - 1) if dtype.kind == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)

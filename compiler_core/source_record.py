@@ -1,0 +1,64 @@
+"""The user's program as a record: the lines that the capture went through, file by file.
+
+In: the spans of the interpreted instructions. Out: a stage record whose items are the spans. Inlined
+functions of other files (a layer's `forward`) are part of it; lines nobody reached are not.
+"""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Iterable, Iterator
+
+from compiler_core.provenance import Span
+from compiler_core.recording import Item, StageRecord
+
+__all__ = ["source_record"]
+
+_GAP = 4  # lines between two reached ones that are shown for context
+_FAR = 40  # how far above a reached line its `def` is looked for
+
+
+def source_record(spans: Iterable[Span], digest: str = "") -> StageRecord:
+    """Text with the files' own line numbers in front; items are `src:` handles with their text lines."""
+    by_file: dict[str, list[Span]] = {}
+    for span in dict.fromkeys(spans):
+        by_file.setdefault(span.file, []).append(span)
+    text: list[str] = []
+    items: list[Item] = []
+    for file, inside in by_file.items():
+        shown = _shown_lines(file, inside)
+        text.append(f"# {file}")
+        place = {}
+        for number in shown:
+            if number - 1 not in place and place:
+                text.append("    ⋮")
+            text.append(f"{number:5d}  {linecache.getline(file, number).rstrip()}")
+            place[number] = len(text)
+        items += (_item(span, place) for span in inside)
+    return StageRecord("source", "", "", "python", "\n".join(text) + "\n", digest, items)
+
+
+def _item(span: Span, place: dict[int, int]) -> Item:
+    lines = range(span.line, span.end_line + 1)
+    first = linecache.getline(span.file, span.line)
+    label = first[span.col : span.end_col] if span.line == span.end_line else first.strip()
+    return Item(span.handle, label.strip(), (), tuple(place[n] for n in lines if n in place))
+
+
+def _shown_lines(file: str, spans: list[Span]) -> list[int]:
+    reached = sorted({n for s in spans for n in range(s.line, s.end_line + 1)})
+    shown: set[int] = set(reached)
+    for before, after in zip(reached, reached[1:]):
+        if after - before <= _GAP:
+            shown.update(range(before, after))
+        else:
+            shown.update(_heading(file, after))
+    return sorted(shown.union(_heading(file, reached[0])))
+
+
+def _heading(file: str, line: int) -> Iterator[int]:
+    """The lines from the enclosing `def` down to a line, if one is near."""
+    for start in range(line, max(0, line - _FAR), -1):
+        if linecache.getline(file, start).lstrip().startswith(("def ", "async def ")):
+            yield from range(start, line)
+            return

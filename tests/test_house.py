@@ -1,0 +1,51 @@
+"""The house rules that tools can hold: formatting, lint, types, layers, public names."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+CHECKS = {
+    "ruff format": ["ruff", "format", "--check", "."],
+    "ruff check": ["ruff", "check", "."],
+    "mypy": ["mypy"],
+    "import layers": ["lint-imports"],
+}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_tool(name: str) -> None:
+    tool, *arguments = CHECKS[name]
+    command = [str(Path(sys.executable).parent / tool), *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("package", ["compiler_core", "explorer"])
+def test_public_names_exist(package: str) -> None:
+    module = importlib.import_module(package)
+    for name in module.__all__:
+        assert getattr(module, name) is not None
+
+
+def test_version_checks_stand_in_one_folder() -> None:
+    found = [
+        path.relative_to(ROOT)
+        for path in (ROOT / "compiler_core").rglob("*.py")
+        if "sys.version_info" in path.read_text() and path.parent.name != "versions"
+    ]
+    assert found == []
+
+
+def test_importing_the_reader_needs_no_torch() -> None:
+    script = (
+        "import sys; sys.modules['torch'] = None; import explorer; print(explorer.open.__name__)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout.strip() == "open_recording", done.stderr
