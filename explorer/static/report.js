@@ -59,7 +59,7 @@ function drawLines(pane) {
     block.innerHTML = part.map((html, k) => {
       const line = first + k + 1, linked = pane.items[line] ? " linked" : "";
       return `<div class="ct-line${linked}" role="option" aria-selected="false" tabindex="-1" data-line="${line}">`
-        + `<i>${line}</i><span>${html || " "}</span></div>`;
+        + `<i>${pane.gutter[line - 1]}</i><span>${html || " "}</span></div>`;
     }).join("");
     rows.push(...block.children);
     list.append(block);
@@ -95,7 +95,7 @@ export function mountLinked(root, data, onStatus) {
     for (const stage of stages.values()) preferLit(stage);
     paintRibbon();
     for (const name of open) paint(stages.get(name));
-    onStatus(selection ? `${pane.title} line ${line}: ${light.size} linked items` : "Click a line to see what it came from and what it became.");
+    onStatus(selection ? `${pane.title} line ${pane.gutter[line - 1]}: ${light.size - 1} linked items` : "Click a line to see what it came from and what it became.");
   }
 
   // A stage with several texts (kernels, targets) shows one that is lit, if any is.

@@ -41,7 +41,7 @@ def linked_payload(version: Version) -> dict[str, Any]:
 
 
 def _pane(number: int, record: StageRecord, numbers: dict[str, int]) -> dict[str, Any]:
-    lines = highlight_lines(record.text, record.language)
+    gutter, text = _gutter(record)
     by_line: dict[int, list[int]] = {}
     for item in record.items:
         for line in item.lines:
@@ -52,9 +52,22 @@ def _pane(number: int, record: StageRecord, numbers: dict[str, int]) -> dict[str
         "stage": record.name,
         "title": _TITLES.get(record.name, record.name),
         "detail": detail,
-        "lines": lines,
+        "gutter": gutter,
+        "lines": highlight_lines(text, record.language),
         "items": {str(line): items for line, items in by_line.items()},
     }
+
+
+def _gutter(record: StageRecord) -> tuple[list[str], str]:
+    """The numbers shown beside the lines, and the text: source lines carry their file's own numbers."""
+    lines = record.text.splitlines()
+    if record.name != "source":
+        return [str(n + 1) for n in range(len(lines))], record.text
+    pairs = [
+        (line[:5].strip(), line[7:]) if line[:5].strip().isdigit() else ("", line.strip())
+        for line in lines
+    ]
+    return [number for number, _ in pairs], "\n".join(line for _, line in pairs) + "\n"
 
 
 def _language(record: StageRecord) -> str:
