@@ -29,7 +29,10 @@ MODES = {
 
 
 def _option(default: Any, doc: str, env: str | None = None) -> Any:
-    return field(default=default, metadata={"doc": doc, "env": env})
+    metadata = {"doc": doc, "env": env, "default": default}
+    if isinstance(default, dict):
+        return field(default_factory=lambda: dict(default), metadata=metadata)
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +83,7 @@ class Options:
     def describe(cls) -> str:
         """One line per option: name, default, environment variable, meaning."""
         return "\n".join(
-            f"{f.name:16s} {f.default!r:8} {f.metadata['env'] or '':20s} {f.metadata['doc']}"
+            f"{f.name:16s} {f.metadata['default']!r:8} {f.metadata['env'] or '':20s} {f.metadata['doc']}"
             for f in fields(cls)
         )
 

@@ -130,7 +130,8 @@ class Joint:
     """Forward and backward in one functional ATen graph.
 
     Placeholders: primals (as `Captured.inputs`), then one tangent per differentiable output. Output:
-    the flat tuple (outputs, new values of mutated inputs, gradients of `diff_inputs`).
+    the flat tuple (outputs, new values of mutated inputs, gradients of `diff_inputs`); `diff_outputs`
+    counts the new values too, after the outputs.
     `node.meta["origins"]` are `capture:` handles, `meta["phase"]` is "forward" or "backward".
     """
 
@@ -143,7 +144,10 @@ class Joint:
     aliases: tuple[
         tuple[int, int], ...
     ] = ()  # (output, input) pairs where the output is the input itself
-    views: tuple[Any, ...] = ()  # how outputs that are views of inputs are rebuilt
+    views: tuple[Any, ...] = ()  # how outputs that are views are rebuilt (autodiff.outputs.View)
+    hidden: int = 0  # outputs, the last ones, that exist only as bases of views
+    reaches: tuple[tuple[int, ...], ...] = ()  # per diff input: positions in diff_outputs it feeds
+    captured: fx.GraphModule | None = None  # run again in eager for a gradient of a gradient
 
     def text(self) -> str:
         return print_graph(self.graph, "joint")[0]

@@ -9,12 +9,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["TorchHook", "assemble", "capture_frame"]
+__all__ = ["CannotCapture", "TorchHook", "assemble", "capture_frame", "compile_guards"]
 
 _WHERE = {
     "TorchHook": "compiler_core.capture.torch_hook",
-    "capture_frame": "compiler_core.capture.interpreter",
+    "capture_frame": "compiler_core.capture.frame_capture",
     "assemble": "compiler_core.capture.replacement",
+    "compile_guards": "compiler_core.capture.replacement",
+    "CannotCapture": "compiler_core.capture.breaks",
 }
 
 

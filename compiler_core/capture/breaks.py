@@ -8,14 +8,13 @@ the instruction runs natively and capture goes on behind it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from compiler_core.capture.values.objects import Instance
 from compiler_core.errors import Kind, register
 from compiler_core.provenance import Span
 from compiler_core.stages import BreakInfo
 
-__all__ = ["Break", "CannotCapture", "Raised", "Restart", "break_info", "must_run_natively"]
+__all__ = ["Break", "CannotCapture", "Raised", "Restart", "break_info", "describe", "raise_real"]
 
 TENSOR_BRANCH = register(
     "CC101",
@@ -189,6 +188,7 @@ class Break(Exception):
 
     def __init__(self, kind: Kind, detail: str = ""):
         self.kind, self.detail = kind, detail
+        self.user_stack: tuple[str, ...] = ()
         super().__init__(f"{kind.sentence}: {detail}" if detail else kind.sentence)
 
 
@@ -217,20 +217,17 @@ def raise_real(error: BaseException) -> Raised:
     return Raised(Instance(type(error), args=args, real=error))
 
 
+def describe(exception: Instance) -> str:
+    """'ValueError: text' of a modelled exception."""
+    text = ", ".join(arg.describe() for arg in exception.args or ())
+    return f"{exception.cls.__name__}: {text}" if text else exception.cls.__name__
+
+
 def break_info(
-    cause: Break,
-    where: Span | None,
-    stack: Iterable[str],
-    alive: Iterable[str],
-    resumes: Iterable[str],
+    cause: Break, where: Span | None, alive: Iterable[str], resumes: Iterable[str]
 ) -> BreakInfo:
     """The record of a break."""
     kind = cause.kind
     return BreakInfo(
-        kind.code, kind.sentence, cause.detail, kind.hints, where, tuple(stack), tuple(alive), tuple(resumes)
+        kind.code, kind.sentence, cause.detail, kind.hints, where, cause.user_stack, tuple(alive), tuple(resumes)
     )  # fmt: skip
-
-
-def must_run_natively(kind: Kind) -> bool:
-    """Whether the statement is expected to leave the function when it is run again."""
-    return kind is UNCAUGHT

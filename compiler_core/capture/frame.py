@@ -49,7 +49,6 @@ class SymbolicFrame:
         self.locals, self.cells, self.path = locals_, cells, path
         self.stack: list[Value] = []
         self.handled: list[Handled] = []
-        self.pending: list[Handled | None] = []  # what PUSH_EXC_INFO put aside
         self.index = 0
         self.current: Instruction = self.instructions[0]
         self.outcome: Value | None = None

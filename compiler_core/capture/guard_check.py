@@ -67,13 +67,15 @@ class GuardTable:
     def root(self) -> Any:
         """A `RootGuardManager` with the function as its only guard (torch counts a raise as no)."""
 
+        check = self.function
+
         def counted(L: dict[str, Any]) -> bool:
-            if function(L):
+            if check(L):
                 self.hits += 1
                 return True
             return False
 
-        function, root = self.function, torch_guards.RootGuardManager()
+        root = torch_guards.RootGuardManager()
         root.add_lambda_guard(counted, [row.check for row in self.rows], None)
         return root
 
@@ -158,17 +160,12 @@ def _function_source(facts: list[Fact], guards: Guards, namespace: dict[str, Any
 def _condition(fact: Fact, paths: Paths, guards: Guards) -> Iterable[str]:
     """The lines that end the check when a fact no longer holds."""
     if fact.source is None:
-        row_text = KINDS[fact.kind].check(_place_text(fact), fact, guards.inject)
-        return [_refuse(row_text, fact)]
+        return [_refuse(KINDS[fact.kind].check(fact.place, fact, guards.inject), fact)]
     text = paths.text(fact.source)
     return [
         *paths.new_lines(),
         _refuse(KINDS[fact.kind].check(text, fact, guards.inject), fact),
     ]
-
-
-def _place_text(fact: Fact) -> str:
-    return str(fact.data.get("text", ""))
 
 
 def _refuse(condition: str, fact: Fact) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from compiler_core.capture.guard_predicates import (
     autocast_state,
     callable_form,
     is_constant,
+    matmul_precision,
     reference,
     torch_function_state,
 )
@@ -37,6 +39,22 @@ class Fact:
     line: str = ""
     reason: str = ""
     data: dict[str, Any] = field(default_factory=dict)
+    made: dict[Callable[[Any], Any], Any] = field(default_factory=dict)
+
+    def once(self, make: Callable[[Any], Any]) -> Any:
+        """`make(value)`, the same object each time, so that it is injected under one name."""
+        if make not in self.made:
+            self.made[make] = make(self.value)
+        return self.made[make]
+
+    @property
+    def place(self) -> str:
+        """The guarded expression as text, with its whole path."""
+        if self.kind in STATES:
+            return STATES[self.kind][0]
+        if self.kind == "distinct":
+            return f"({', '.join(source.guard() for source in self.value)})"
+        return self.source.guard() if self.source is not None else str(self.data["text"])
 
     @property
     def dynamic(self) -> tuple[int, ...]:
@@ -140,7 +158,7 @@ def _check_identity(text: str, fact: Fact, inject: Inject) -> str:
         return f"{text} is None"
     name = getattr(fact.value, "__name__", type(fact.value).__name__)
     # A dead weak reference gives None, which must not match a None found at the source.
-    return f"{text} is not None and {text} is {inject(reference(fact.value), name)}()"
+    return f"{text} is not None and {text} is {inject(fact.once(reference), name)}()"
 
 
 def _check_callable(text: str, fact: Fact, inject: Inject) -> str:
@@ -149,11 +167,11 @@ def _check_callable(text: str, fact: Fact, inject: Inject) -> str:
     if not contents and hasattr(fact.value, "__code__"):
         code = inject(fact.value.__code__, f"code_{name}")
         return f"getattr({text}, '__code__', None) is {code}"
-    return f"{inject(callable_form(fact.value), f'form_{name}')}.matches({text}, {contents})"
+    return f"{inject(fact.once(callable_form), f'form_{name}')}.matches({text}, {contents})"
 
 
 def _check_keys(text: str, fact: Fact, inject: Inject) -> str:
-    keys = tuple(fact.value)
+    keys = fact.once(tuple)
     if len(keys) <= 12 and all(type(key) is str for key in keys):
         return f"[*{text}] == {list(keys)!r}"
     return f"same_keys({text}, {inject(keys, 'keys')})"
@@ -201,7 +219,7 @@ def symbolic_strides(value: torch.Tensor, dynamic: tuple[int, ...]) -> dict[int,
     """Dimensions whose stride follows from an open size: dim -> the dimension just inside it."""
     found: dict[int, int] = {}
     order = sorted(range(value.dim()), key=lambda i: (value.stride(i), value.size(i)))
-    for inner, dim in zip(order, order[1:]):
+    for inner, dim in pairwise(order):
         follows = value.stride(dim) == value.size(inner) * value.stride(inner)
         if follows and (inner in dynamic or inner in found):
             found[dim] = inner
@@ -224,8 +242,7 @@ STATES: dict[str, tuple[str, Callable[[], Any], str]] = {
         "some operators are chosen by the determinism flag",
     ),
     "matmul_precision": (
-        "torch.get_float32_matmul_precision()", torch.get_float32_matmul_precision,
-        "the precision of matrix products was fixed at capture",
+        "matmul_precision()", matmul_precision, "the precision of matrix products was fixed at capture",
     ),
     "default_dtype": (
         "torch.get_default_dtype()", torch.get_default_dtype, "new tensors take the default dtype",

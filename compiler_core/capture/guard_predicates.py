@@ -22,6 +22,8 @@ __all__ = [
     "autocast_state",
     "callable_form",
     "is_constant",
+    "matmul_precision",
+    "reference",
     "same_constant",
     "same_keys",
     "storages_apart",
@@ -32,7 +34,7 @@ _PLAIN = (
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented),
     torch.dtype, torch.device, torch.layout, torch.memory_format,
 )  # fmt: skip
-_CONTAINERS = (tuple, list, torch.Size, frozenset)
+_CONTAINERS = (tuple, torch.Size, frozenset)
 
 
 def is_constant(value: Any) -> bool:
@@ -50,7 +52,7 @@ def same_constant(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (float, complex)):
         return repr(a) == repr(b)
-    if isinstance(a, (tuple, list)):
+    if isinstance(a, tuple):
         return len(a) == len(b) and all(map(same_constant, a, b))
     if isinstance(a, (slice, range)):
         return same_constant((a.start, a.stop, a.step), (b.start, b.stop, b.step))
@@ -95,6 +97,14 @@ def autocast_state() -> tuple[Any, ...]:
     )
 
 
+def matmul_precision() -> str:
+    """The precision of float32 products; "mixed" where backends were set one by one."""
+    try:
+        return str(torch.get_float32_matmul_precision())
+    except RuntimeError:
+        return f"mixed, cuda {torch.backends.cuda.matmul.fp32_precision}"
+
+
 def torch_function_state() -> tuple[Any, ...]:
     """Whether `__torch_function__` is on, and the modes in force: types, and the device of a device mode."""
     modes = [
@@ -131,7 +141,9 @@ def _form(value: Any, outer: tuple[int, ...]) -> CallableForm:
         return CallableForm("again", (outer.index(id(value)),))
     outer = (*outer, id(value))
     if isinstance(value, types.FunctionType):
-        return CallableForm("function", (value.__code__, *(_form(v, outer) for v in _inside(value))))
+        return CallableForm(
+            "function", (value.__code__, *(_form(v, outer) for v in _inside(value)))
+        )
     if isinstance(value, types.MethodType):
         return CallableForm("method", (_form(value.__func__, outer), type(value.__self__)))
     if isinstance(value, functools.partial):
@@ -164,15 +176,13 @@ def _partial_parts(value: functools.partial[Any]) -> tuple[Any, ...]:
     return value.func, value.args, value.keywords
 
 
-def _matches(
-    form: CallableForm, value: Any, contents: bool, outer: tuple[int, ...] = ()
-) -> bool:
+def _matches(form: CallableForm, value: Any, contents: bool, outer: tuple[int, ...] = ()) -> bool:
     if form.kind == "again":
-        return outer[form.parts[0]] == id(value)
+        return bool(outer[form.parts[0]] == id(value))
     if form.kind == "constant":
         return same_constant(value, form.parts[0])
     if form.kind == "object":
-        return value is not None and form.parts[0]() is value
+        return bool(value is not None and form.parts[0]() is value)
     return _WHAT[form.kind](form.parts, value, contents, (*outer, id(value)))
 
 

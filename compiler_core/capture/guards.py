@@ -55,11 +55,10 @@ class Guards:
             raise KeyError(f"unknown guard kind {kind!r}{closest(kind, KINDS)}")
         if kind in STATES:
             source, value = None, STATES[kind][1]()
-        key = (kind, _place(kind, source, data), *_distinguishing(data))
-        if key in self._facts:
-            return
         fact = Fact(kind, source, value, line, reason or KINDS[kind].explain, data)
-        self._facts[key] = fact, self._row(fact)
+        key = (kind, fact.place, *_distinguishing(data))
+        if key not in self._facts:
+            self._facts[key] = fact, self._row(fact)
 
     def add_states(self, *kinds: str, line: str = "", reason: str = "") -> None:
         """Rely on torch's state (all of `STATES` when none is named)."""
@@ -101,20 +100,11 @@ class Guards:
         return list(by_object.values())[::-1]
 
     def _row(self, fact: Fact) -> GuardRow:
-        kind, text = KINDS[fact.kind], _place(fact.kind, fact.source, fact.data)
-        if fact.kind == "distinct":
-            text = f"({', '.join(s.guard() for s in fact.value)})"
-        check, expected = kind.check(text, fact, self.inject), kind.expected(fact)
-        return GuardRow(text, fact.kind, expected, check, fact.line, fact.reason, fact.dynamic)
-
-
-def _place(kind: str, source: Source | None, data: dict[str, Any]) -> str:
-    """The guarded expression as text."""
-    if kind in STATES:
-        return STATES[kind][0]
-    if kind == "shape":
-        return str(data["text"])
-    return source.guard() if source is not None else ""
+        kind = KINDS[fact.kind]
+        check, expected = kind.check(fact.place, fact, self.inject), kind.expected(fact)
+        return GuardRow(
+            fact.place, fact.kind, expected, check, fact.line, fact.reason, fact.dynamic
+        )
 
 
 def _distinguishing(data: dict[str, Any]) -> tuple[str, ...]:

@@ -9,16 +9,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler_core.capture.breaks import OPCODE, TOO_DEEP, UNCAUGHT, Break, Raised, Restart
+from compiler_core.capture.breaks import (
+    OPCODE,
+    TOO_DEEP,
+    UNCAUGHT,
+    Break,
+    Raised,
+    Restart,
+    describe,
+)
 from compiler_core.capture.frame import Handled, SymbolicFrame
 from compiler_core.capture.handlers import HANDLERS
 from compiler_core.capture.trace import Trace
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant
+from compiler_core.capture.values.objects import Instance
 from compiler_core.recording import Step
 from compiler_core.stages import Instruction
 
-__all__ = ["Broken", "Exit", "Returned", "run", "run_outermost"]
+__all__ = ["Broken", "Exit", "Returned", "run", "run_outermost", "throw_into"]
 
 STEP_LIMIT = 200_000  # instructions of one trace: a loop that never ends must break
 
@@ -38,7 +47,6 @@ class Broken:
     cause: Break
     stack: tuple[Value, ...]
     locals: dict[str, Value]
-    user_stack: tuple[str, ...]
 
 
 Exit = Returned | Broken
@@ -54,8 +62,19 @@ def run(frame: SymbolicFrame) -> Value:
         while frame.outcome is None:
             advance(frame)
         return frame.outcome
+    except Break as cause:
+        cause.user_stack = cause.user_stack or trace.stack()
+        raise
     finally:
         del trace.frames[trace.frames.index(frame) :]
+
+
+def throw_into(frame: SymbolicFrame, exception: Instance) -> Value:
+    """Resume a generator's frame with an exception at its yield."""
+    instruction = frame.current
+    if not _unwind(frame, instruction, Raised(exception)):
+        raise Raised(exception)
+    return run(frame)
 
 
 def advance(frame: SymbolicFrame) -> None:
@@ -81,8 +100,8 @@ def _unwind(frame: SymbolicFrame, instruction: Instruction, raised: Raised) -> b
             del frame.stack[entry.depth :]
             if entry.lasti:
                 frame.push(Constant(instruction.offset))
+            raised.value.raise_step = raised.value.raise_step or frame.trace.step
             frame.push(raised.value)
-            frame.pending.append(Handled(raised.value, frame.trace.step))
             frame.jump(entry.target)
             return True
     return False
@@ -100,47 +119,69 @@ def _record(frame: SymbolicFrame, instruction: Instruction) -> None:
                 frame.note_instruction(), instruction.op,
                 tuple(value.describe() for value in frame.stack),
                 tuple((name, value.describe()) for name, value in frame.locals.items()),
-                len(trace.builder.graph.nodes), len(trace.guards.rows()),
+                len(trace.builder.graph.nodes), len(trace.guards),
             )
         )  # fmt: skip
+
+
+@dataclass(slots=True)
+class _Checkpoint:
+    """The state in front of an instruction group of the outermost frame."""
+
+    instruction: Instruction
+    stack: tuple[Value, ...]
+    locals: dict[str, Value]
+    changes: int
+    handled: Handled | None
+
+    @classmethod
+    def of(cls, frame: SymbolicFrame) -> _Checkpoint:
+        return cls(
+            frame.instructions[frame.index], tuple(frame.stack), dict(frame.locals), frame.trace.changes,
+            frame.handled[0] if frame.handled else None,
+        )  # fmt: skip
+
+    def broken(self, cause: Break) -> Broken:
+        return Broken(self.instruction, cause, self.stack, self.locals)
 
 
 def run_outermost(trace: Trace, frame: SymbolicFrame) -> Exit:
     """Run the frame that was intercepted. Raises Restart when a break must be made earlier."""
     trace.frames.append(frame)
     previous = -1
-    stack, locals_, changes, handled = list(frame.stack), dict(frame.locals), 0, 0
+    checkpoint = _Checkpoint.of(frame)
     while frame.outcome is None:
-        index, instruction = frame.index, frame.instructions[frame.index]
-        starts_group = not (
-            index == previous + 1 and instruction.offset == frame.instructions[previous].offset
-        )
-        if starts_group:
+        if not _continues_group(frame, previous):
             trace.step += 1
-            stack, locals_, changes = list(frame.stack), dict(frame.locals), trace.changes
-            handled = len(frame.handled) + len(frame.pending)
-            group = instruction
+            checkpoint = _Checkpoint.of(frame)
             if trace.step in trace.forced:
-                frame.advance_to(instruction)
-                return Broken(instruction, trace.forced[trace.step], tuple(stack), locals_, trace.stack())  # fmt: skip
-        previous = index
+                frame.advance_to(checkpoint.instruction)
+                return checkpoint.broken(trace.forced[trace.step])
+        previous = frame.index
         try:
             advance(frame)
         except (Break, Raised) as raised:
-            cause = _cause(trace, raised)
-            user_stack = cause.user_stack or trace.stack()
-            cause.user_stack = user_stack
-            del trace.frames[1:]
-            if handled:
-                first = (frame.handled + frame.pending)[0]
-                raise Restart(first.step, cause) from None
-            if trace.changes != changes:
-                raise Restart(trace.step, cause) from None
-            return Broken(group, cause, tuple(stack), locals_, user_stack)
+            return _end(trace, checkpoint, raised)
     return Returned(frame.outcome)
 
 
-def _cause(trace: Trace, raised: Break | Raised) -> Break:
-    if isinstance(raised, Break):
-        return raised
-    return Break(UNCAUGHT, raised.value.describe_exception())
+def _continues_group(frame: SymbolicFrame, previous: int) -> bool:
+    """Whether the next instruction is a further part of the physical one that ran last."""
+    now, last = frame.instructions[frame.index], frame.instructions[previous]
+    return frame.index == previous + 1 and now.offset == last.offset
+
+
+def _end(trace: Trace, checkpoint: _Checkpoint, raised: Break | Raised) -> Broken:
+    """The frame ends in front of the group at hand, or the trace is made again to end earlier."""
+    cause = raised if isinstance(raised, Break) else Break(UNCAUGHT, describe(raised.value))
+    cause.user_stack = cause.user_stack or trace.stack()
+    step = trace.step
+    if isinstance(raised, Raised):
+        step = raised.value.raise_step or step
+    if (
+        checkpoint.handled is not None
+    ):  # inside `except`: the interpreter's own state cannot be resumed
+        step = checkpoint.handled.step
+    if step != trace.step or trace.changes != checkpoint.changes:
+        raise Restart(step, cause) from None
+    return checkpoint.broken(cause)

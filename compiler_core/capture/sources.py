@@ -140,7 +140,9 @@ def _attr_text(base: str, key: str) -> str:
 
 
 def _default(function: Any, which: int | str) -> Any:
-    return function.__defaults__[which] if isinstance(which, int) else function.__kwdefaults__[which]
+    return (
+        function.__defaults__[which] if isinstance(which, int) else function.__kwdefaults__[which]
+    )
 
 
 def _default_text(base: str, key: str) -> str:

@@ -7,8 +7,10 @@ changed something is thrown away and made again with one more forced break (`bre
 
 from __future__ import annotations
 
+import itertools
 import linecache
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 from compiler_core.capture import resolve
@@ -17,8 +19,9 @@ from compiler_core.capture.effects import Ledger
 from compiler_core.capture.frames import FrameView
 from compiler_core.capture.graph_builder import GraphBuilder
 from compiler_core.capture.guards import Guards
-from compiler_core.capture.sources import Source
+from compiler_core.capture.sources import Source, constant
 from compiler_core.capture.values.base import Lazy, Value
+from compiler_core.capture.values.functions import FunctionValue
 from compiler_core.options import Context
 from compiler_core.provenance import Handle
 from compiler_core.stages import Instruction
@@ -26,7 +29,16 @@ from compiler_core.stages import Instruction
 if TYPE_CHECKING:
     from compiler_core.capture.frame import SymbolicFrame
 
-__all__ = ["Trace"]
+__all__ = ["Trace", "fresh_name"]
+
+
+_numbers = itertools.count()
+
+
+def fresh_name(hint: str) -> str:
+    """A global name that nothing else has: `__cc_<hint>_<number>`."""
+    stem = re.sub(r"\W+", "_", str(hint)).strip("_")
+    return f"__cc_{stem}_{next(_numbers)}"
 
 
 class Trace:
@@ -42,10 +54,15 @@ class Trace:
         self.ledger = Ledger(self)
         self.frames: list[SymbolicFrame] = []
         self.known: dict[int, Value] = {}
+        self.functions: dict[int, FunctionValue] = {}
+        self.keep: list[Any] = []  # objects whose ids are in `known`
+        self._globals: dict[tuple[int, str], Value] = {}
+        self._injected: dict[int, Source] = {}
         self.injected: dict[str, Any] = {}
         self.instructions: dict[Handle, Instruction] = {}
         self.step = 0
         self.changes = 0
+        self.instruction_count = 0
         self.breaks_overlap = False
 
     # ------------------------------------------------------------------ where we are
@@ -89,6 +106,22 @@ class Trace:
                 value.resolved = resolve.resolve(self, value.real, value.source, value.trusted)
             return value.resolved
         return value
+
+    def cached_global(self, frame: SymbolicFrame, name: str) -> Value:
+        """A global that exists, the same value each time."""
+        key = id(frame.globals), name
+        if key not in self._globals:
+            source = resolve.global_source(frame, name)
+            self._globals[key] = Lazy(frame.globals[name], source=source, trusted=source is None)
+        return self._globals[key]
+
+    def inject(self, real: Any, hint: str) -> Source:
+        """A source for an object that the frame has under no name: it is put among the globals."""
+        if id(real) not in self._injected:
+            name = fresh_name(hint)
+            self.injected[name] = real
+            self._injected[id(real)] = constant(name)
+        return self._injected[id(real)]
 
     def guard(self, kind: str, source: Source | None, value: Any, reason: str, **data: Any) -> None:
         """Require on later calls what was true of `value` now. Nothing for what has no source."""

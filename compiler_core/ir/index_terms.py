@@ -29,11 +29,12 @@ class Interned(type):
 
     def __call__(cls, *fields: Any) -> Any:
         key = (cls, fields)
+        found = _nodes.get(key)
+        if found is not None:
+            return found
+        node = super().__call__(*fields)  # outside the lock: it may construct others
         with _lock:
-            node = _nodes.get(key)
-            if node is None:
-                node = _nodes[key] = super().__call__(*fields)
-        return node
+            return _nodes.setdefault(key, node)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False, weakref_slot=True)
@@ -56,7 +57,10 @@ class Index(metaclass=Interned):
         object.__setattr__(self, "text", self._text())
 
     def _children(self) -> tuple[Index, ...]:
-        return ()
+        fields: tuple[str, ...] = type(self).__match_args__
+        parts = [getattr(self, name) for name in fields]
+        flat = parts[0] if isinstance(parts[0], tuple) else parts
+        return tuple(part for part in flat if isinstance(part, Index))
 
     def _text(self) -> str:
         raise NotImplementedError
@@ -74,7 +78,8 @@ class Index(metaclass=Interned):
 
     def evaluate(self, values: Mapping[str, int]) -> int:
         """The integer at these values. Raises KeyError for a missing name, ZeroDivisionError."""
-        return self._value([child.evaluate(values) for child in self.children])
+        value: int = self._value([child.evaluate(values) for child in self.children])
+        return value
 
     def rebuild(self, children: list[Index]) -> Index:
         """The same kind of expression over other parts, simplified."""
@@ -151,7 +156,8 @@ class Index(metaclass=Interned):
         return self.text
 
     def __reduce__(self) -> Any:
-        return type(self), tuple(getattr(self, name) for name in type(self).__match_args__)
+        fields: tuple[str, ...] = type(self).__match_args__
+        return type(self), tuple(getattr(self, name) for name in fields)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -194,9 +200,6 @@ class Sum(Index):
 
     terms: tuple[Index, ...]
 
-    def _children(self) -> tuple[Index, ...]:
-        return self.terms
-
     def _text(self) -> str:
         return " + ".join(term.text for term in self.terms).replace("+ -", "- ")
 
@@ -210,12 +213,10 @@ class Product(Index):
 
     factors: tuple[Index, ...]
 
-    def _children(self) -> tuple[Index, ...]:
-        return self.factors
-
     def _text(self) -> str:
-        number, *atoms = [*([] if self.factors[0].constant else [Const(1)]), *self.factors]
-        head = {1: "", -1: "-"}.get(number.constant or 0, f"{number}*")
+        number = self.factors[0].constant
+        atoms = self.factors if number is None else self.factors[1:]
+        head = "" if number is None else "-" if number == -1 else f"{number}*"
         return head + "*".join(_operand(atom) for atom in atoms)
 
     def _value(self, parts: list[Any]) -> Any:
@@ -228,9 +229,6 @@ class FloorDiv(Index):
 
     left: Index
     right: Index
-
-    def _children(self) -> tuple[Index, ...]:
-        return self.left, self.right
 
     def _text(self) -> str:
         return f"{_operand(self.left)}//{_operand(self.right)}"
@@ -246,9 +244,6 @@ class Mod(Index):
     left: Index
     right: Index
 
-    def _children(self) -> tuple[Index, ...]:
-        return self.left, self.right
-
     def _text(self) -> str:
         return f"{_operand(self.left)}%{_operand(self.right)}"
 
@@ -261,9 +256,6 @@ class Min(Index):
     left: Index
     right: Index
 
-    def _children(self) -> tuple[Index, ...]:
-        return self.left, self.right
-
     def _text(self) -> str:
         return f"min({self.left}, {self.right})"
 
@@ -275,9 +267,6 @@ class Min(Index):
 class Max(Index):
     left: Index
     right: Index
-
-    def _children(self) -> tuple[Index, ...]:
-        return self.left, self.right
 
     def _text(self) -> str:
         return f"max({self.left}, {self.right})"
@@ -363,7 +352,7 @@ def divide_terms(e: Index, divisor: Index) -> tuple[Index, Index]:
     rest: Polynomial = {}
     for atoms, n in terms_of(e).items():
         left = _without(atoms, by)
-        if left is None or (n % number and left):
+        if left is None or (n % number and atoms):
             rest[atoms] = n
             continue
         whole[left] = n // number

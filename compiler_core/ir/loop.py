@@ -2,10 +2,15 @@
 
 Grammar (the text that `ir/text.py` prints and `ir/parse.py` reads back; `#` starts a comment):
 
-    program   := "program" name "(" symbol* ")" buffer* (nest | call)* "return" buffer-or-view*
-    buffer    := role name ":" dtype "[" index* "]" "stride" "[" index* "]"     role: in | out | temp | const
-    nest      := "nest" name "for" axis* ":" statement*
-    call      := "call" view* "=" target "(" argument* ")"          # a library kernel
+    program   := "program" name "(" name* ")" ":" size* buffer* (nest | call)* update* return
+    size      := "size" name ("=" buffer ".size(" dimension ")")?     without "=": an integer argument
+    buffer    := role name ":" dtype "[" index* "]" "stride" "[" index* "]" ("on" device)?
+    role      := "in" | "out" | "temp" | "const"
+    update    := "update" buffer "=" buffer          # an argument takes a new value at the end
+    return    := "return" (buffer | view | index | number | "None")*
+    view      := "view(" buffer "," "[" index* "]" "," "[" index* "]" "," index ")"
+    nest      := "nest" name ("for" axis*)? ":" statement*
+    call      := "call" name ":" (buffer | "None")* "=" target "(" argument* ")" "because" string
     axis      := name "<" index
     statement := constant | value | position | load | store | reduce | loop
     constant  := name ":" dtype "=" "const" number

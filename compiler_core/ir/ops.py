@@ -44,7 +44,7 @@ _ROWS = (
     # one operand
     Op("neg", 1, "same", torch.neg, "-a"),
     Op("abs", 1, "same", torch.abs, "|a|"),
-    Op("sign", 1, "same", torch.sign, "-1, 0, 1; NaN stays"),
+    Op("sign", 1, "same", torch.sign, "-1, 0, 1; NaN gives 0"),
     Op("exp", 1, "float", torch.exp, "e**a"),
     Op("exp2", 1, "float", torch.exp2, "2**a"),
     Op("expm1", 1, "float", torch.expm1, "e**a - 1, exact near 0"),

@@ -21,6 +21,7 @@ aten = torch.ops.aten
 _SQRT_HALF = math.sqrt(0.5)
 _TANH_SCALE = math.sqrt(2 / math.pi)
 _TANH_CUBIC = 0.044715
+_SIXTH = 0.1666666716337204  # eager divides by six in f32, for f64 too
 
 
 def _exp(x: Scalar) -> Scalar:
@@ -66,6 +67,11 @@ def _mish(x: Scalar) -> Scalar:
     return x * _tanh(apply("log1p", _exp(x)))
 
 
+def _mish_backward(grad: Scalar, x: Scalar) -> Scalar:
+    s, t = _sigmoid(x), _tanh(apply("log1p", _exp(x)))
+    return grad * (t + x * s * (1.0 - t * t))
+
+
 def _elu(x: Scalar, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Scalar:
     negative = apply("expm1", x * input_scale) * (alpha * scale)
     return where(x <= 0, negative, x * scale)
@@ -91,16 +97,6 @@ def _softplus_backward(grad: Scalar, x: Scalar, beta: Number, threshold: Number)
     return where(x * beta > threshold, grad, grad * z / (z + 1.0))
 
 
-def _log_sigmoid(x: Scalar) -> Scalar:
-    return apply("minimum", x, 0) - apply("log1p", _exp(-apply("abs", x)))
-
-
-def _log_sigmoid_backward(grad: Scalar, x: Scalar, _: Scalar) -> Scalar:
-    z = _exp(-apply("abs", x))
-    slope = where(x < 0, 1.0 - z / (1.0 + z), z / (1.0 + z))
-    return grad * slope
-
-
 def _clamp(x: Scalar, low: Number, high: Number) -> Scalar:
     return apply("minimum", apply("maximum", x, low), high)
 
@@ -114,7 +110,7 @@ def _hardsigmoid(x: Scalar) -> Scalar:
 
 
 def _hardsigmoid_backward(grad: Scalar, x: Scalar) -> Scalar:
-    return where((x > -3) & (x < 3), grad / 6.0, 0)
+    return where((x > -3) & (x < 3), grad * _SIXTH, 0)
 
 
 def _hardswish(x: Scalar) -> Scalar:
@@ -150,12 +146,11 @@ ACTIVATIONS: dict[Any, Callable[..., Any]] = {
     aten.silu.default: _silu,
     aten.silu_backward.default: _silu_backward,
     aten.mish.default: _mish,
+    aten.mish_backward.default: _mish_backward,
     aten.elu.default: _elu,
     aten.elu_backward.default: _elu_backward,
     aten.softplus.default: _softplus,
     aten.softplus_backward.default: _softplus_backward,
-    aten.log_sigmoid.default: _log_sigmoid,
-    aten.log_sigmoid_backward.default: _log_sigmoid_backward,
     aten.hardtanh.default: lambda x, low=-1, high=1: _clamp(x, low, high),
     aten.hardtanh_backward.default: _hardtanh_backward,
     aten.hardsigmoid.default: _hardsigmoid,

@@ -53,10 +53,7 @@ def _round(x: Scalar, decimals: int = 0) -> Scalar:
     if decimals == 0:
         return apply("round", x)
     scale = 10.0 ** abs(decimals)
-    return (
-        apply("round", x * scale) / scale if decimals > 0 else apply("round", x / scale) * scale
-    )
-
+    return apply("round", x * scale) / scale if decimals > 0 else apply("round", x / scale) * scale
 
 
 # Half types compute in f32 and round at the end.

@@ -65,9 +65,7 @@ def _arange(nest: NestBuilder, dtype: DType, given: dict[str, Any]) -> Scalar:
 
 def _eye(nest: NestBuilder, dtype: DType, given: dict[str, Any]) -> Scalar:
     row, column = nest.positions
-    on_diagonal = nest.operation(
-        "eq", nest.position(row - column, I64), nest.constant(0, I64)
-    )
+    on_diagonal = nest.operation("eq", nest.position(row - column, I64), nest.constant(0, I64))
     return cast(on_diagonal, dtype)
 
 

@@ -21,12 +21,20 @@ from compiler_core.ir.index import Index, index
 from compiler_core.ir.loop import Buffer, Call, Nest, View
 from compiler_core.lower.nest import Names, NestBuilder
 from compiler_core.lower.operands import (
-    LoweredValue, Operand, contiguous, place_of, type_of,
+    LoweredValue,
+    Operand,
+    contiguous,
+    place_of,
+    type_of,
 )  # fmt: skip
+from compiler_core.lower.scalars import Scalar, cast
 from compiler_core.options import Context, Target
-from compiler_core.provenance import NOWHERE, Handle, Origins, handle, union
+from compiler_core.provenance import NOWHERE, Handle, Origins, current, handle, union
 
 __all__ = ["Environment", "is_view"]
+
+# Their results share memory, though their schemas do not say so.
+_UNDECLARED_VIEWS = {torch.ops.aten._unsafe_view.default, torch.ops.aten._reshape_alias.default}
 
 
 class Environment:
@@ -39,6 +47,7 @@ class Environment:
         self.body: list[Nest | Call] = []
         self.values: dict[fx.Node, LoweredValue] = {}
         self.absorbed: dict[fx.Node, Origins] = {}  # nodes that leave no statement: views, sizes
+        self.constants: dict[fx.Node, torch.Tensor] = {}  # get_attr nodes, on the meta device
         self._traced_on_target = any(
             isinstance(val := node.meta.get("val"), torch.Tensor)
             and val.device.type == target.device
@@ -62,6 +71,10 @@ class Environment:
         """An FX argument with every node replaced by its value."""
         return map_aggregate(argument, lambda x: self.values[x] if isinstance(x, fx.Node) else x)
 
+    def fake(self, node: fx.Node) -> Any:
+        """The fake value of a node; tensor constants have none in the graph."""
+        return self.constants[node] if node in self.constants else node.meta["val"]
+
     def handle(self, node: fx.Node) -> Handle:
         return handle(self.part, node.name)
 
@@ -78,9 +91,25 @@ class Environment:
                 found |= self.readers(user) if is_view(user) else NOWHERE
         return frozenset(found)
 
+    def is_used(self, node: fx.Node, element: int) -> bool:
+        """Whether anything reads one of a node's several results."""
+        return any(
+            user.target is operator.getitem and user.args[1] == element and user.users
+            for user in node.users
+        )
+
     def device_text(self, device: torch.device) -> str:
         """Where a tensor lives on the target: the traced device, unless traced for another target."""
         return str(device) if self._traced_on_target else self.target.device
+
+    def mark(self) -> tuple[int, dict[str, Buffer]]:
+        """What there is now, for `back_to`."""
+        return len(self.body), dict(self.buffers)
+
+    def back_to(self, mark: tuple[int, dict[str, Buffer]]) -> None:
+        """Forget what a rule made before it refused."""
+        length, self.buffers = mark
+        del self.body[length:]
 
     # -------------------------------------------------------------------------- what rules make
 
@@ -103,8 +132,6 @@ class Environment:
         self, view: View, dtype: DType, device: torch.device, role: str = "temp"
     ) -> Operand:
         """Declare `view.buffer`, with the origins of the scope's node."""
-        from compiler_core.provenance import current
-
         text = self.device_text(device)
         self.buffers[view.buffer] = Buffer(
             view.buffer, dtype, view.shape, view.strides, role, text, current()
@@ -122,11 +149,9 @@ class Environment:
         self.body.append(builder.build(self.origins(node)))
 
     def store(
-        self, nest: NestBuilder, node: fx.Node, value: Any, element: int | None = None
+        self, nest: NestBuilder, node: fx.Node, value: Scalar, element: int | None = None
     ) -> Operand:
         """Store a nest's result into a fresh buffer, in the type of the node's fake tensor."""
-        from compiler_core.lower.scalars import cast
-
         target = self.fresh(node, element)
         nest.store(target, cast(value, target.dtype), readers=self.readers(node, element))
         return target
@@ -145,6 +170,8 @@ class Environment:
 
 def is_view(node: fx.Node) -> bool:
     """Whether an operator's result aliases its operand (its schema says so)."""
+    if node.target in _UNDECLARED_VIEWS:
+        return True
     schema = getattr(node.target, "_schema", None)
     return schema is not None and any(
         r.alias_info is not None and not r.alias_info.is_write for r in schema.returns

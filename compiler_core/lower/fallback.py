@@ -7,7 +7,6 @@ outputs are memory of their own.
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import torch
@@ -127,9 +126,8 @@ def _outputs(env: Environment, node: fx.Node) -> tuple[Operand | None, ...]:
         return (env.fresh(node),)
     if not isinstance(fakes, (tuple, list)):
         raise InternalError(NO_CALL, f"{node.target} ({node.name}) returns no tensor")
-    used = {user.args[1] for user in node.users if user.target is operator.getitem}
     return tuple(
-        env.fresh(node, k) if k in used and isinstance(fake, torch.Tensor) else None
+        env.fresh(node, k) if isinstance(fake, torch.Tensor) and env.is_used(node, k) else None
         for k, fake in enumerate(fakes)
     )
 

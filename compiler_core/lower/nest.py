@@ -8,19 +8,29 @@ loads that a block already has are not emitted twice.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from compiler_core.ir.dtypes import DType
 from compiler_core.ir.index import Index, Sym, index
-from compiler_core.ir.loop import Axis, Constant, Load, Nest, Position, Reduce, Statement, Store
+from compiler_core.ir.loop import (
+    Axis,
+    Block,
+    Constant,
+    Load,
+    Nest,
+    Position,
+    Reduce,
+    Statement,
+    Store,
+)
 from compiler_core.ir.loop import Value as ValueStatement
 from compiler_core.ir.ops import OPS
 from compiler_core.lower.operands import Operand, Refusal
-from compiler_core.lower.scalars import BOOL, Number, Scalar
+from compiler_core.lower.scalars import BOOL, I64, Number, Scalar
 from compiler_core.provenance import NOWHERE, Origins, current, union
 
-__all__ = ["Names", "NestBuilder"]
+__all__ = ["Names", "NestBuilder", "fitting"]
 
 
 @dataclass(slots=True)
@@ -67,11 +77,12 @@ class NestBuilder:
         return tuple(axes), tuple(positions)
 
     def build(self, origins: Origins) -> Nest:
-        return Nest(self.name, self.axes, tuple(self._block), origins)
+        """The nest, without statements that nothing reads (an operand that a formula ignores)."""
+        return Nest(self.name, self.axes, _live(self._block), origins)
 
     def constant(self, value: Number, dtype: DType) -> Scalar:
         """A number in a type that can hold it. Raises Refusal when it cannot."""
-        value = _fitting(value, dtype)
+        value = fitting(value, dtype)
         key = ("constant", dtype.name, repr(value))
         if key not in self._known:
             name = self._fresh("c")
@@ -84,6 +95,12 @@ class NestBuilder:
         name = self._fresh("at")
         self._block.append(Position(name, at, dtype, current()))
         return Scalar(name, dtype, self)
+
+    def size(self, of: Index, dtype: DType) -> Scalar:
+        """A number of elements: a constant if it is one."""
+        return (
+            self.position(of, dtype) if of.constant is None else self.constant(of.constant, dtype)
+        )
 
     def load(
         self,
@@ -120,16 +137,20 @@ class NestBuilder:
         kind: str,
         shape: Sequence[Index],
         body: Callable[[Sequence[Index]], Scalar],
-        dtype: DType | None = None,
     ) -> Scalar:
-        """Fold what `body` gives at each position of a space of this shape."""
-        name = self._fresh(kind)
+        """Fold what `body` gives at each position of a space of this shape.
+
+        A space of one position needs no fold: its value is the result, its position 0.
+        """
         axes, positions = self.iterate(shape, "r")
+        if not axes:
+            return self.constant(0, I64) if kind in ("argmax", "argmin") else body(positions)
+        name = self._fresh(kind)
         outer, known = self._block, dict(self._known)
         self._block = []
         value = body(positions)
         inner, self._block, self._known = tuple(self._block), outer, known
-        dtype = dtype or value.dtype
+        dtype = I64 if kind in ("argmax", "argmin") else value.dtype
         self._block.append(Reduce(name, kind, axes, inner, value.name, dtype, current()))
         return Scalar(name, dtype, self)
 
@@ -149,7 +170,35 @@ class NestBuilder:
         return self._names.fresh(f"{self.name}_{hint}")
 
 
-def _fitting(value: Number, dtype: DType) -> Number:
+def _live(block: Sequence[Statement], wanted: Iterable[str] = ()) -> Block:
+    """The statements of a block that its stores, or `wanted` names, need."""
+    needed, kept = set(wanted), []
+    for statement in reversed(block):
+        if not isinstance(statement, Store) and statement.name not in needed:  # type: ignore[union-attr]
+            continue
+        if isinstance(statement, Reduce):
+            body = _live(statement.body, {statement.value})
+            statement = replace(statement, body=body)
+        needed.update(_reads(statement))
+        kept.append(statement)
+    return tuple(reversed(kept))
+
+
+def _reads(statement: Statement) -> tuple[str, ...]:
+    """Names that a statement reads from the blocks around it."""
+    match statement:
+        case ValueStatement():
+            return statement.args
+        case Store():
+            return (statement.value, *statement.offset.names)
+        case Load():
+            return (*statement.offset.names, *((statement.mask,) if statement.mask else ()))
+        case Reduce():
+            return tuple(name for inner in statement.body for name in _reads(inner))
+    return ()
+
+
+def fitting(value: Number, dtype: DType) -> Number:
     """The Python number that a constant of this type holds."""
     if dtype.kind == "float":
         return float(value)

@@ -7,7 +7,7 @@ expressions. A view operator makes a new `Operand` on the same buffer and nothin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -38,6 +38,10 @@ class Operand:
     @property
     def shape(self) -> tuple[Index, ...]:
         return self.view.shape
+
+    def seen_through(self, nodes: Origins) -> Operand:
+        """The same place, reached through more nodes."""
+        return replace(self, through=self.through | nodes)
 
     def offset_at(self, positions: Sequence[Index]) -> Index:
         """The element offset at `positions`; sizes of 1 and missing leading dimensions broadcast."""

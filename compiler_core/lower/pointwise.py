@@ -59,7 +59,7 @@ def lower_pointwise(row: Row, env: Environment, node: fx.Node) -> Operand:
     given = {k: v for k, v in env.arguments(node).items() if k not in _LAYOUT}
     check_types(env, node, given)
     with env.nest(node, _shape(node)) as nest:
-        dtype = computation_type(row, node, given)
+        dtype = computation_type(row, env, node, given)
         scalars = {
             name: read(nest, value, BOOL if name in _CONDITIONS else dtype)
             for name, value in given.items()
@@ -92,20 +92,20 @@ def check_types(env: Environment, node: fx.Node, given: dict[str, Any]) -> None:
             raise Refusal(f"no kernel computes in {dtype}")
 
 
-def computation_type(row: Row, node: fx.Node, given: dict[str, Any]) -> DType | None:
+def computation_type(
+    row: Row, env: Environment, node: fx.Node, given: dict[str, Any]
+) -> DType | None:
     """The type that operands are cast to; None leaves each its own."""
     if row.types == "own":
         return None
-    dtype = stored_as(node.meta["val"].dtype if row.types == "result" else _promoted(node))
+    dtype = stored_as(node.meta["val"].dtype if row.types == "result" else _promoted(env, node))
     is_half = dtype.is_float and dtype.bytes < 4
     if is_half and (row.precision == WIDE or (row.precision == AUTO and _needs_more(given, dtype))):
         return DTYPES[dtype.accumulator]
     return dtype
 
 
-def split_arguments(
-    node: fx.Node, given: dict[str, Any]
-) -> tuple[list[Any], dict[str, Any]]:
+def split_arguments(node: fx.Node, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """Positional and keyword-only arguments, as the operator's schema has them."""
     only = {a.name for a in node.target._schema.arguments if a.kwarg_only}  # type: ignore[union-attr]
     return (
@@ -125,9 +125,9 @@ def _operands(given: dict[str, Any]) -> Iterator[Operand]:
     return (value for value in given.values() if isinstance(value, Operand))
 
 
-def _promoted(node: fx.Node) -> torch.dtype:
+def _promoted(env: Environment, node: fx.Node) -> torch.dtype:
     """Eager's common type of the first two operands."""
-    pair = [x.meta["val"] if isinstance(x, fx.Node) else x for x in node.args[:2]]
+    pair: list[Any] = [env.fake(x) if isinstance(x, fx.Node) else x for x in node.args[:2]]
     a, b = (1 if isinstance(x, torch.SymInt) else x for x in pair)
     return torch.result_type(a, b)
 

@@ -17,7 +17,13 @@ from compiler_core.ir.index import index
 from compiler_core.ir.loop import View
 from compiler_core.lower.environment import Environment
 from compiler_core.lower.operands import (
-    LoweredValue, Operand, Refusal, contiguous, index_of, indices_of, place_of,
+    LoweredValue,
+    Operand,
+    Refusal,
+    contiguous,
+    index_of,
+    indices_of,
+    place_of,
 )  # fmt: skip
 
 __all__ = ["TABLE", "VIEWS", "lower_reshape", "lower_view"]
@@ -55,7 +61,8 @@ def lower_view(env: Environment, node: fx.Node) -> LoweredValue:
     """The operand's buffer, laid out as the node's fake tensor (or each of them)."""
     base = node.args[0]
     assert isinstance(base, fx.Node)
-    source, before = env.values[base], base.meta["val"]
+    source: Operand = env.values[base]
+    before = env.fake(base)
     through = env.absorb(node)
 
     def seen_as(fake: torch.Tensor) -> Operand:
@@ -75,13 +82,16 @@ def lower_reshape(env: Environment, node: fx.Node) -> LoweredValue:
     """A view where the operand's layout allows it, else a row-major copy seen in the new shape."""
     base = node.args[0]
     assert isinstance(base, fx.Node)
-    source, before, after = env.values[base], base.meta["val"], node.meta["val"]
+    source: Operand = env.values[base]
+    before, after = env.fake(base), node.meta["val"]
     try:
         before.view(after.shape)
     except RuntimeError:
         return _copied(env, node, source)
     through = source.through | env.absorb(node)
-    return replace(source, view=place_of(after, source.view.buffer, source.view.offset), through=through)
+    return replace(
+        source, view=place_of(after, source.view.buffer, source.view.offset), through=through
+    )
 
 
 def _copied(env: Environment, node: fx.Node, source: Operand) -> Operand:

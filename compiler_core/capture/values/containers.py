@@ -18,7 +18,15 @@ from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
 from compiler_core.capture.values.objects import Instance, ObjectValue
 
-__all__ = ["DictValue", "DictView", "ListValue", "SetValue", "TupleValue", "UnhashableKey", "key_of"]
+__all__ = [
+    "DictValue",
+    "DictView",
+    "ListValue",
+    "SetValue",
+    "TupleValue",
+    "UnhashableKey",
+    "key_of",
+]
 
 
 class UnhashableKey(Exception):
@@ -101,6 +109,7 @@ class SetValue(Value):
         return f"{self.cls.__name__} of {len(self.items)}"
 
 
+_OBJECT_HASHES: tuple[Any, ...] = (object.__hash__, torch.nn.Module.__hash__)
 _BY_IDENTITY = (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType, enum.Enum)
 
 
@@ -114,7 +123,7 @@ def key_of(value: Value) -> Hashable:
         return tuple(key_of(item) for item in value.items)
     if isinstance(value, ObjectValue) and _hashes_by_identity(value.real):
         return value.real  # type: ignore[no-any-return]
-    if isinstance(value, Instance) and value.cls.__hash__ is object.__hash__:
+    if isinstance(value, Instance) and value.cls.__hash__ in _OBJECT_HASHES:
         return value
     if isinstance(value, SetValue) and value.cls is frozenset:
         return frozenset(value.items)
@@ -122,10 +131,7 @@ def key_of(value: Value) -> Hashable:
 
 
 def _hashes_by_identity(real: Any) -> bool:
-    return isinstance(real, _BY_IDENTITY) or type(real).__hash__ in (
-        object.__hash__,
-        torch.nn.Module.__hash__,
-    )
+    return isinstance(real, _BY_IDENTITY) or type(real).__hash__ in _OBJECT_HASHES
 
 
 def keyed(values: Iterable[Value]) -> dict[Hashable, Value]:

@@ -33,6 +33,7 @@ class Instance(Value):
     attributes: dict[str, Value] = field(default_factory=dict)
     args: tuple[Value, ...] | None = None
     real: BaseException | None = None  # an exception that a host function really raised
+    raise_step: int = 0  # of an exception: the outer step that first raised it
 
     def python_type(self) -> type:
         return self.cls

@@ -42,51 +42,68 @@ V_INLINE float v_min_f32(float a, float b) { return (a < b) | (a != a) ? a : b; 
 V_INLINE double v_max_f64(double a, double b) { return (a > b) | (a != a) ? a : b; }
 V_INLINE double v_min_f64(double a, double b) { return (a < b) | (a != a) ? a : b; }
 
+/* Python's division and remainder of floats (CPython's float_divmod; torch follows it). */
+#define V_FLOAT_DIVISIONS(T, N, F)                                                                     \
+    V_INLINE T v_remainder_##N(T a, T b) {                                                             \
+        T r = fmod##F(a, b);                                                                           \
+        return (r != 0) & ((r < 0) != (b < 0)) ? r + b : r;                                            \
+    }                                                                                                  \
+    V_INLINE T v_floordiv_##N(T a, T b) {                                                              \
+        T r = fmod##F(a, b), q = (a - r) / b;                                                          \
+        q = (r != 0) & ((r < 0) != (b < 0)) ? q - 1 : q;                                               \
+        T whole = __builtin_floor##F(q);                                                               \
+        whole = q - whole > (T)0.5 ? whole + 1 : whole;                                                \
+        whole = q != 0 ? whole : __builtin_copysign##F(0, a / b);                                      \
+        return b == 0 ? a / b : whole;                                                                 \
+    }
+V_FLOAT_DIVISIONS(float, f32, f)
+V_FLOAT_DIVISIONS(double, f64, )
+
 /* ---- exponentials ----------------------------------------------------------------------------- */
 
-/* 2**n * p for |n| < 252, in two steps so that neither overflow nor a denormal result is lost early. */
-V_INLINE float v_scale(float p, float n) {
-    int32_t e = (int32_t)n, half = e >> 1;
-    return p * v_float((int32_t)((uint32_t)(half + 127) << 23)) * v_float((int32_t)((uint32_t)(e - half + 127) << 23));
+/* 2**n * p for a normal p near 1: n is added to its exponent. Where `is_tiny`, 2**64 is lent before and
+   taken back after, so that a denormal result is rounded once. A NaN p stays: its n converts to a
+   number whose low bits are 0. */
+V_INLINE float v_scale(float p, float n, int is_tiny) {
+    int32_t e = (int32_t)n + (is_tiny ? 64 : 0);
+    float y = v_float((int32_t)((uint32_t)v_bits(p) + ((uint32_t)e << 23)));
+    return is_tiny ? y * 0x1p-64f : y;
 }
 
-V_INLINE float v_clamp(float x, float low, float high) {
-    float y = x < low ? low : x;
-    return y > high ? high : y;
-}
-
-/* e**x = 2**n e**r with |r| <= ln(2)/2; e**r = 1 + r + r^2 q(r), error 2**-28. */
+/* e**x = 2**n e**r with |r| <= ln(2)/2; e**r = 1 + r + r^2 q(r), error 2**-28. Out of range the result is
+   selected at the end: clamping x at the start takes gcc three times as many instructions. */
 V_INLINE float v_exp(float x) {
-    float c = v_clamp(x, -105.0f, 90.0f);
-    float n = __builtin_rintf(c * 1.44269504f);
-    float r = V_FMAF(n, -0.693359375f, c);
+    float n = __builtin_rintf(x * 1.44269504f);
+    float r = V_FMAF(n, -0.693359375f, x);
     r = V_FMAF(n, 2.12194440e-4f, r);
     float q = 1.38131413e-3f;
     q = V_FMAF(q, r, 8.36941879e-3f);
     q = V_FMAF(q, r, 4.1668456e-2f);
     q = V_FMAF(q, r, 1.66665152e-1f);
     q = V_FMAF(q, r, 0.49999994f);
-    return v_scale(V_FMAF(q, r * r, r) + 1.0f, n);
+    float y = v_scale(V_FMAF(q, r * r, r) + 1.0f, n, x < -80.0f);
+    y = x < -104.0f ? 0.0f : y;
+    return x > 88.72284f ? INFINITY : y;
 }
 
 /* 2**x = 2**n 2**r; 2**r = 1 + r q(r), error 2**-29. */
 V_INLINE float v_exp2(float x) {
-    float c = v_clamp(x, -152.0f, 129.0f);
-    float n = __builtin_rintf(c), r = c - n;
+    float n = __builtin_rintf(x), r = x - n;
     float q = 1.53523157e-4f;
     q = V_FMAF(q, r, 1.34001707e-3f);
     q = V_FMAF(q, r, 9.61844996e-3f);
     q = V_FMAF(q, r, 5.55032939e-2f);
     q = V_FMAF(q, r, 2.40226477e-1f);
     q = V_FMAF(q, r, 6.93147182e-1f);
-    return v_scale(V_FMAF(q, r, 1.0f), n);
+    float y = v_scale(V_FMAF(q, r, 1.0f), n, x < -100.0f);
+    y = x < -150.0f ? 0.0f : y;
+    return x >= 128.0f ? INFINITY : y;
 }
 
 /* e**x - 1 = 2**n (e**r - 1) + (2**n - 1); e**r - 1 = r + r^2 q(r), error 2**-32. */
 V_INLINE float v_expm1(float x) {
-    float c = v_clamp(x, -18.0f, 89.0f);
-    float n = __builtin_rintf(c * 1.44269504f);
-    float r = V_FMAF(n, -0.693359375f, c);
+    float n = __builtin_rintf(x * 1.44269504f);
+    float r = V_FMAF(n, -0.693359375f, x);
     r = V_FMAF(n, 2.12194440e-4f, r);
     float q = 1.98459573e-4f;
     q = V_FMAF(q, r, 1.39416533e-3f);
@@ -98,7 +115,9 @@ V_INLINE float v_expm1(float x) {
     /* Half the power, doubled at the end: 2**128 is no float, but the result may be one. */
     float half = v_float((int32_t)((uint32_t)((int32_t)n + 126) << 23));
     float y = V_FMAF(half, p, half - 0.5f);
-    return n == 0.0f ? (x == 0.0f ? x : p) : y + y;
+    y = n == 0.0f ? (x == 0.0f ? x : p) : y + y;
+    y = x < -18.0f ? -1.0f : y;
+    return x > 88.72284f ? INFINITY : y;
 }
 
 /* 2**t in double, error 2**-45, for finite t; beyond +-1000 the result is as for +-1000. (wide) */

@@ -12,14 +12,30 @@ import torch
 
 from compiler_core.ir.dtypes import DType
 
-__all__ = ["cast", "from_memory", "held", "is_half", "literal", "pointer", "rounded", "to_memory", "typed_literal"]
+__all__ = [
+    "bracketed",
+    "cast",
+    "from_memory",
+    "held",
+    "is_half",
+    "literal",
+    "pointer",
+    "rounded",
+    "to_memory",
+    "typed_literal",
+]
 
 _POINTERS = {
     "f64": "*fp64", "f32": "*fp32", "f16": "*fp16", "bf16": "*bf16", "f8e4m3": "*fp8e4nv", "f8e5m2": "*fp8e5",
     "i64": "*i64", "i32": "*i32", "i16": "*i16", "i8": "*i8", "u8": "*u8", "bool": "*i1",
 }  # fmt: skip
 
-_STORE_FP8 = {"f8e4m3": "to_f8e4m3", "f8e5m2": "to_f8e5m2"}
+# The hardware saturates. torch does too for e4m3 since about 2.13, and overflows to NaN before; for e5m2 it
+# overflows to infinity.
+_SATURATES = not bool(torch.tensor(1e6).to(torch.float8_e4m3fn).isnan())
+_STORE_FP8 = (
+    {"f8e5m2": "to_f8e5m2"} if _SATURATES else {"f8e4m3": "to_f8e4m3", "f8e5m2": "to_f8e5m2"}
+)
 
 
 def is_half(dtype: DType) -> bool:
@@ -35,6 +51,16 @@ def held(dtype: DType) -> str:
 def pointer(dtype: DType) -> str:
     """The type of a pointer to it in a Triton signature, such as `*fp32`."""
     return _POINTERS[dtype.name]
+
+
+def bracketed(text: str) -> str:
+    """The text in brackets, unless it binds as tightly as a name or a call."""
+    depth = 0
+    for sign in text:
+        depth += (sign in "([") - (sign in ")]")
+        if depth == 0 and sign == " ":
+            return f"({text})"
+    return f"({text})" if text[0] in "-~" else text
 
 
 def to_memory(text: str, dtype: DType, helpers: set[str]) -> str:
@@ -54,7 +80,7 @@ def rounded(text: str, dtype: DType, helpers: set[str]) -> str:
     """A computed text, an f32 for half types, rounded to the type and held."""
     if not is_half(dtype):
         return text
-    return f"{to_memory(f'({text})', dtype, helpers)}.to(tl.float32)"
+    return f"{to_memory(bracketed(text), dtype, helpers)}.to(tl.float32)"
 
 
 def cast(text: str, source: DType, target: DType, helpers: set[str]) -> str:
@@ -67,6 +93,7 @@ def cast(text: str, source: DType, target: DType, helpers: set[str]) -> str:
         return text
     if target.kind == "bool":
         return f"{text} != 0"
+    text = bracketed(text)
     if is_half(target):
         exact = source.kind == "bool"
         single = text if held(source) == "tl.float32" else f"{text}.to(tl.float32)"

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["LONGEST_ROW", "Config", "column_config", "next_power_of_2", "pointwise_config", "row_config"]
+__all__ = [
+    "LONGEST_ROW",
+    "Config",
+    "column_config",
+    "next_power_of_2",
+    "pointwise_config",
+    "row_config",
+]
 
 LONGEST_ROW = 16384  # elements of a row that one program keeps
 _TILE = 2048  # elements of a tile of several short rows

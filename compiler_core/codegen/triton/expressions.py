@@ -37,9 +37,9 @@ _NEVER = "{a} != {a}"
 TEMPLATES: dict[str, dict[str, str]] = {
     # one operand
     "neg": {"float": "{a} * -1.0", "int": "-{a}", "uint": "-{a}"},  # 0 - a would lose the sign of 0
-    "abs": {"number": "tl.abs({a})", "uint": "{a}", "bool": "{a}"},
+    "abs": {"number": "tl.abs({a})", "uint": "{a}"},
     "sign": {
-        "float": "tl.where({a} > 0, 1.0, tl.where({a} < 0, -1.0, {a}))",
+        "float": "tl.where({a} > 0, 1.0, tl.where({a} < 0, -1.0, 0.0))",
         "number": "({a} > 0).to({t}) - ({a} < 0).to({t})",
         "uint": "({a} > 0).to({t})",
         "bool": "{a}",
@@ -54,10 +54,10 @@ TEMPLATES: dict[str, dict[str, str]] = {
         "f32": "tl.div_rn(1.0, 1.0 + libdevice.exp(-{a}))",
         "f64": "1.0 / (1.0 + libdevice.exp(-{a}))",
     },
-    "floor": {"float": "tl.floor({a})", "any": "{a}"},
-    "ceil": {"float": "tl.ceil({a})", "any": "{a}"},
-    "trunc": {"float": "libdevice.trunc({a})", "any": "{a}"},
-    "round": {"float": "libdevice.nearbyint({a})", "any": "{a}"},
+    "floor": {"float": "tl.floor({a})", "number": "{a}"},
+    "ceil": {"float": "tl.ceil({a})", "number": "{a}"},
+    "trunc": {"float": "libdevice.trunc({a})", "number": "{a}"},
+    "round": {"float": "libdevice.nearbyint({a})", "number": "{a}"},
     "isnan": {"any": _NEVER},
     "isinf": {"float": 'tl.abs({a}) == float("inf")', "any": _NEVER},
     "not": {"int": "~{a}", "uint": "~{a}", "bool": "~{a}"},
@@ -105,7 +105,10 @@ TEMPLATES: dict[str, dict[str, str]] = {
     "or": {"int": "{a} | {b}", "uint": "{a} | {b}", "bool": "{a} | {b}"},
     "xor": {"int": "{a} ^ {b}", "uint": "{a} ^ {b}", "bool": "{a} ^ {b}"},
     # a shift by the width or more has no meaning on the machine; in torch the bits are gone
-    "shl": {"number": "tl.where(({b} >= 0) & ({b} < {bits}), {a} << ({b} & ({bits} - 1)), 0).to({t})"},
+    "shl": {
+        "int": "tl.where(({b} >= 0) & ({b} < {bits}), {a} << ({b} & ({bits} - 1)), 0).to({t})",
+        "uint": "tl.where({b} < {bits}, {a} << ({b} & ({bits} - 1)), 0).to({t})",
+    },
     "shr": {
         "int": "{a} >> tl.where(({b} >= 0) & ({b} < {bits}), {b}, {bits} - 1)",
         "uint": "tl.where({b} < {bits}, {a} >> ({b} & ({bits} - 1)), 0).to({t})",

@@ -22,7 +22,6 @@ class Helper:
 
 HELPERS: dict[str, Helper] = {
     # combine functions: associative and commutative
-    "add": Helper("def add(a, b):\n    return a + b"),
     "multiply": Helper("def multiply(a, b):\n    return a * b"),
     "bit_or": Helper("def bit_or(a, b):\n    return a | b"),
     "bit_and": Helper("def bit_and(a, b):\n    return a & b"),
@@ -108,7 +107,7 @@ def unsigned_pow(a, b):
         rest = rest // 2
     return result"""
     ),
-    # the hardware saturates where the type's own rule (and torch) overflows to NaN or infinity
+    # the hardware saturates where torch overflows to NaN or infinity
     "to_f8e4m3": Helper(
         """\
 def to_f8e4m3(a):

@@ -7,7 +7,7 @@ loops are covered (a tile at once, a loop over tiles, one position after another
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compiler_core.codegen.triton.configs import (
@@ -18,10 +18,10 @@ from compiler_core.codegen.triton.configs import (
     row_config,
 )
 from compiler_core.ir.index import Index, index
-from compiler_core.ir.loop import Axis, Block, Buffer, Loop, Nest, Reduce, Statement
+from compiler_core.ir.loop import Axis, Block, Buffer, Loop, Nest, Reduce
 from compiler_core.stages import Kernel
 
-__all__ = ["InnerGroup", "Plan", "long_axes", "plan_kernel", "product", "walk"]
+__all__ = ["InnerGroup", "Plan", "long_axes", "plan_kernel", "product"]
 
 _LIMIT = 2**31
 
@@ -97,7 +97,9 @@ def plan_kernel(nest: Nest, kernel: Kernel, buffers: Mapping[str, Buffer]) -> Pl
     configs = [_config(kernel.strategy, xnumel, length) for length in lengths]
     if not configs:
         config = pointwise_config(xnumel.constant)
-        return Plan(axes, xnumel, config.xblock, (), config.num_warps, _is_wide(nest, kernel, buffers))
+        return Plan(
+            axes, xnumel, config.xblock, (), config.num_warps, _is_wide(nest, kernel, buffers)
+        )
     xblock = min(config.xblock for config in configs)
     groups = tuple(
         InnerGroup(number, length, config.rblock, config.persistent)
@@ -118,14 +120,6 @@ def product(axes: tuple[Axis, ...]) -> Index:
 def long_axes(axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     """The axes that have more than one position, or may have."""
     return tuple(axis for axis in axes if axis.extent.constant != 1)
-
-
-def walk(block: Block) -> Iterator[Statement]:
-    """All statements, outer before inner."""
-    for statement in block:
-        yield statement
-        if isinstance(statement, Reduce | Loop):
-            yield from walk(statement.body)
 
 
 def _inner_lengths(body: Block) -> list[Index]:

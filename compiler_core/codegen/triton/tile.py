@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from compiler_core.codegen.triton.lines import Line
+from compiler_core.codegen.writer import Line
 from compiler_core.ir.dtypes import DType
 from compiler_core.provenance import NOWHERE, Origins
 
@@ -59,7 +59,9 @@ class Tile:
         return Tile(order, self.active | {dim}, {**self.blocks, dim: block}, masks)
 
 
-Seen = dict[str, tuple[Variable, str]]  # text -> the variable that has it, the buffer it was read from
+Seen = dict[
+    str, tuple[Variable, str]
+]  # text -> the variable that has it, the buffer it was read from
 
 
 @dataclass(slots=True)

@@ -1,0 +1,120 @@
+"""Which ATen operators are taken apart while the joint graph is traced.
+
+In: nothing. Out: `decompositions()`, operator → function, for `make_fx`. The idea: an allow-list.
+Operators that the lowering has a row for stay whole; those that are easily pieces of such operators
+are taken apart; everything else stays a library call. Torch's own table is never used wholesale:
+it is made for inference too, and has entries whose extra outputs are not what the backward operator
+reads (fused attention on CPU: the second output is not the logsumexp, and gradients are wrong).
+
+Every row has a gradient check of its own (`tests/autodiff/test_decompositions.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+
+from compiler_core.autodiff.borrowed import decomposition_table
+from compiler_core.autodiff.layout import like
+
+__all__ = ["FROM_TORCH", "OURS", "decompositions"]
+
+_aten = torch.ops.aten
+Tensor = torch.Tensor
+
+# Entries of torch's table that we take as they are.
+FROM_TORCH: tuple[Any, ...] = (
+    # losses
+    _aten.mse_loss.default, _aten.mse_loss_backward.default,
+    _aten.smooth_l1_loss.default, _aten.smooth_l1_loss_backward.default,
+    _aten.huber_loss.default, _aten.huber_loss_backward.default,
+    _aten.binary_cross_entropy.default, _aten.binary_cross_entropy_backward.default,
+    _aten.binary_cross_entropy_with_logits.default,
+    _aten.soft_margin_loss.default, _aten.soft_margin_loss_backward.default,
+    # activations
+    _aten.log_sigmoid_forward.default, _aten.log_sigmoid_backward.default,
+    _aten.logit_backward.default, _aten.glu.default, _aten.glu_backward.default,
+    _aten._prelu_kernel_backward.default,
+    # normalisation
+    _aten.native_group_norm.default, _aten.native_group_norm_backward.default,
+    _aten.native_batch_norm_backward.default, _aten._native_batch_norm_legit.default,
+    _aten._native_batch_norm_legit_no_training.default,
+    _aten._native_batch_norm_legit.no_stats, _aten._native_batch_norm_legit_functional.default,
+    _aten._batch_norm_with_update_functional.default, _aten.batch_norm_backward.default,
+    # reductions
+    _aten.norm.Scalar, _aten.norm.ScalarOpt_dim, _aten.dist.default, _aten.trace.default,
+    # gradients of views, and data movement
+    _aten.select_backward.default, _aten.slice_backward.default, _aten.diagonal_backward.default,
+    _aten.stack.default, _aten.tril.default, _aten.triu.default,
+)  # fmt: skip
+
+
+def copy(self: Tensor, source: Tensor, non_blocking: bool = False) -> Tensor:
+    """`self.copy_(source)` as a value: the source in the shape, dtype and strides of `self`."""
+    value = source.to(device=self.device, dtype=self.dtype).expand(self.shape)
+    return like(value, self)
+
+
+def nll_loss_forward(
+    self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Negative log likelihood of `self` (N, C) or (C,) at `target` (N,) or (); and the total weight."""
+    axis = self.ndim - 1
+    safe, scale = _nll_weights(self, target, weight, ignore_index)
+    loss = -self.gather(axis, safe.unsqueeze(axis)).squeeze(axis) * scale
+    loss = torch.where(target != ignore_index, loss, 0)
+    total = scale.sum() if reduction != 0 else self.new_zeros(())
+    if reduction == 0 and self.ndim == 2:
+        return loss, total
+    summed = loss.sum()
+    return (summed / total if reduction == 1 else summed), total
+
+
+def nll_loss_backward(
+    grad: Tensor, self: Tensor, target: Tensor, weight: Tensor | None, reduction: int, ignore_index: int,
+    total_weight: Tensor,
+) -> Tensor:  # fmt: skip
+    """Gradient for `self`: minus the weight at the target's class, zero elsewhere; no scatter."""
+    axis = self.ndim - 1
+    safe, scale = _nll_weights(self, target, weight, ignore_index)
+    each = (grad / total_weight if reduction == 1 else grad) * scale
+    classes = torch.arange(self.shape[axis], device=self.device)
+    chosen = classes == safe.unsqueeze(axis)
+    counted = (target != ignore_index).unsqueeze(axis)
+    return torch.where(chosen & counted, -each.unsqueeze(axis), 0)
+
+
+def _nll_weights(
+    self: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> tuple[Tensor, Tensor]:
+    """Targets with ignored ones at class 0, and the weight of each sample, zero where ignored."""
+    counted = target != ignore_index
+    safe = torch.where(counted, target, 0)
+    scale = counted.to(self.dtype) if weight is None else torch.where(counted, weight[safe], 0)
+    return safe, scale
+
+
+def cat_of_repeats(self: Tensor, repeats: Sequence[int]) -> Tensor:
+    """`repeat` as one copy of a broadcast view: (r0, n0, r1, n1, …) flattened pairwise."""
+    shape = [1] * (len(repeats) - self.ndim) + list(self.shape)
+    axes = [n for pair in zip([1] * len(shape), shape) for n in pair]
+    wide = [n for pair in zip(repeats, shape) for n in pair]
+    result = self.reshape(axes).expand(wide).clone(memory_format=torch.contiguous_format)
+    return result.reshape([r * n for r, n in zip(repeats, shape)])
+
+
+OURS: dict[Any, Callable[..., Any]] = {
+    _aten.copy.default: copy,
+    _aten.nll_loss_forward.default: nll_loss_forward,
+    _aten.nll_loss_backward.default: nll_loss_backward,
+    _aten.repeat.default: cat_of_repeats,
+}
+
+
+@cache
+def decompositions() -> Mapping[Any, Callable[..., Any]]:
+    """The whole table. Raises KeyError when torch dropped an entry that we take."""
+    return {**{op: decomposition_table[op] for op in FROM_TORCH}, **OURS}

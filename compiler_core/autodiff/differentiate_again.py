@@ -1,0 +1,59 @@
+"""A gradient that is itself differentiated (`create_graph=True`).
+
+In: the joint, the inputs of the call, the tangents. Out: gradients that autograd can differentiate.
+The compiled backward pass is a black box to autograd, and treating it as constant would give wrong
+numbers; so the captured graph runs again in eager, and its gradient is taken by torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from compiler_core.autodiff.refusals import DOUBLE_BACKWARD
+from compiler_core.errors import NotSupportedYet
+from compiler_core.stages import Joint
+
+__all__ = ["differentiate_again"]
+
+
+def differentiate_again(
+    joint: Joint, inputs: Sequence[Any], versions: Sequence[int], tangents: Sequence[Any]
+) -> tuple[Any, ...]:
+    """Gradients of `joint.diff_inputs`, with a graph. `inputs` are weak references to the call's own.
+
+    Raises NotSupportedYet CC208 when the inputs are gone or changed, or the graph writes to one.
+    """
+    alive = [ref() if callable(ref) else ref for ref in inputs]
+    _check(joint, inputs, alive, versions)
+    assert joint.captured is not None
+    with torch.enable_grad():
+        outputs = joint.captured(*alive)
+    chosen = [(outputs[n], t) for n, t in zip(joint.diff_outputs, tangents) if t is not None]
+    leaves = [alive[number] for number in joint.diff_inputs]
+    return torch.autograd.grad(
+        [o for o, _ in chosen], leaves, [t for _, t in chosen], create_graph=True, allow_unused=True
+    )
+
+
+def _check(
+    joint: Joint, inputs: Sequence[Any], alive: Sequence[Any], versions: Sequence[int]
+) -> None:
+    if joint.graph.meta["autocast"]:
+        raise NotSupportedYet(DOUBLE_BACKWARD, "the graph was captured under autocast")
+    if joint.mutated:
+        raise NotSupportedYet(DOUBLE_BACKWARD, "the graph writes to an input")
+    if joint.hidden:
+        raise NotSupportedYet(
+            DOUBLE_BACKWARD, "the graph returns views of a value it does not return"
+        )
+    for given, tensor, version in zip(inputs, alive, versions):
+        if not callable(given):
+            continue
+        if tensor is None:
+            raise NotSupportedYet(DOUBLE_BACKWARD, "an input is no longer alive")
+        if tensor._version != version:
+            raise NotSupportedYet(DOUBLE_BACKWARD, "an input was written since")
+

@@ -1,0 +1,112 @@
+"""The captured graph run on functional tensors: in-place operators become values.
+
+In: a captured graph and its fake inputs, inside a `make_fx` trace. Out: functional outputs, and for
+each input whether it was written and how. The idea: autograd sees the in-place operators, as in
+eager, and the tracer below sees none; after each write every alias is brought up to date at once,
+so that the nodes of a write belong to the write and not to whoever reads next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+from compiler_core.autodiff.borrowed import sequence_number, to_functional, unwrap
+from compiler_core.autodiff.ledger import Ledger, capture_handle
+from compiler_core.autodiff.refusals import METADATA_MUTATION, refuse
+from compiler_core.autodiff.sizes import same_sizes
+
+__all__ = ["Forward", "Input", "functional_input"]
+
+
+@dataclass(slots=True)
+class Input:
+    """One input of the trace.
+
+    `leaf` is what gradients are asked for; `value` what the graph reads and writes, the same tensor
+    unless the input is not a leaf (then a copy of it, which may be written as in eager).
+    """
+
+    leaf: Any
+    value: Any
+    before: Any  # the fake tensor that `value` stood for at the start
+    grad_fn: Any
+    copy: fx.Node | None = None
+
+    @property
+    def is_written(self) -> bool:
+        return isinstance(self.value, torch.Tensor) and unwrap(self.value) is not self.before
+
+    @property
+    def has_new_history(self) -> bool:
+        """Written with grad mode on: the new value has a gradient."""
+        return bool(self.value.requires_grad and self.value.grad_fn is not self.grad_fn)
+
+    def check_metadata(self, name: str) -> None:
+        """Raises InternalError CC203 when shape or strides are no longer those of the start."""
+        if not isinstance(self.value, torch.Tensor):
+            return
+        kept = same_sizes(self.value.shape, self.before.shape)
+        if not (kept and same_sizes(self.value.stride(), self.before.stride())):
+            raise refuse(METADATA_MUTATION, f"input {name}")
+
+
+def functional_input(fake: Any, requires_grad: bool, is_leaf: bool, graph: fx.Graph) -> Input:
+    """Wrap an input so that autograd treats it as it would treat the real one."""
+    leaf = to_functional(fake)
+    if not isinstance(fake, torch.Tensor):
+        return Input(leaf, leaf, fake, None)
+    leaf.requires_grad_(requires_grad)
+    if is_leaf or not requires_grad:
+        return Input(leaf, leaf, unwrap(leaf), None)
+    with torch.enable_grad():
+        value = leaf.clone()  # erased after the trace: it only makes the input a non-leaf
+    return Input(leaf, value, unwrap(value), value.grad_fn, next(iter(reversed(graph.nodes))))
+
+
+class Forward(fx.Interpreter):
+    """Runs the captured graph node by node and settles in the ledger what each one made."""
+
+    def __init__(self, module: fx.GraphModule, inputs: Sequence[Input], ledger: Ledger):
+        super().__init__(module)
+        self._inputs = inputs
+        self._ledger = ledger
+
+    def run_node(self, n: fx.Node) -> Any:
+        if n.op in ("placeholder", "output"):
+            return super().run_node(n)
+        read = [t for t in self._operands(n) if isinstance(t, torch.Tensor)]
+        versions = [t._version for t in read]
+        first = sequence_number()
+        result = super().run_node(n)
+        self._ledger.claim(first, sequence_number(), n)
+        self._ledger.settle_forward(n)
+        if [t._version for t in read] != versions:
+            self._update_aliases(n)
+        if isinstance(result, torch.SymInt):
+            self._ledger.claim_size(result, n)
+        return result
+
+    def _operands(self, n: fx.Node) -> Iterator[Any]:
+        for operand in n.all_input_nodes:
+            yield from pytree.tree_leaves(self.env[operand])
+
+    def _update_aliases(self, writer: fx.Node) -> None:
+        """Apply a write to everything alive that may share the memory.
+
+        The memory's own new value is the writer's; a view computed again is also its maker's.
+        """
+        alive = [(m, t) for m, v in self.env.items() for t in pytree.tree_leaves(v)]
+        tensors = [(m, t) for m, t in alive if isinstance(t, torch.Tensor)]
+        for tensor in [*(i.value for i in self._inputs), *(t for _, t in tensors)]:
+            base = tensor._base if isinstance(tensor, torch.Tensor) else None
+            unwrap(tensor if base is None else base)
+        self._ledger.settle({capture_handle(writer)}, "forward")
+        for maker, tensor in tensors:
+            unwrap(tensor)
+            self._ledger.settle_replay(writer, maker)

@@ -1,0 +1,194 @@
+"""The raw trace made into a Joint: inputs first, no leftovers, provenance complete.
+
+In: the graph that `make_fx` wrote and the facts learned while it did. Out: a `Joint`.
+
+Establishes: placeholders are the captured inputs under their names, then tangents; only nodes that
+an output needs; no aliases, no-op views or input copies; each fresh output is memory of its own;
+no random operator; origins and phase on every node.
+Keeps: order, names, values, `meta["val"]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch.utils import _pytree as pytree
+
+from compiler_core.autodiff.ledger import Ledger
+from compiler_core.autodiff.outputs import OutputPlan
+from compiler_core.autodiff.refusals import RANDOM, refuse
+from compiler_core.autodiff.sizes import same_sizes
+from compiler_core.autodiff.vocabulary import is_random, is_view
+from compiler_core.provenance import synthetic, union
+from compiler_core.stages import Captured, Joint
+
+__all__ = ["Facts", "joint"]
+
+_aten = torch.ops.aten
+_SAME_VALUE = {_aten.alias.default, _aten.detach.default, _aten.lift_fresh.default}
+_SAME_IF_SHAPE = {_aten.view.default, _aten._unsafe_view.default, _aten.expand.default}
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a trace learned; numbers are positions in the flat outputs and inputs."""
+
+    outputs: int  # visible and hidden
+    plan: OutputPlan
+    written: tuple[int, ...]
+    diff_outputs: tuple[int, ...]
+    diff_inputs: tuple[int, ...]
+    reaches: tuple[tuple[int, ...], ...]
+    copies: frozenset[fx.Node]  # copies that stood for inputs that are no leaves
+
+
+def joint(captured: Captured, traced: fx.GraphModule, ledger: Ledger, facts: Facts) -> Joint:
+    """The Joint of a trace. Raises InternalError CC201 when a random operator is needed."""
+    builder = _Builder(captured, traced, ledger, facts)
+    graph = builder.build()
+    plan = facts.plan
+    return Joint(
+        graph=fx.GraphModule(traced, graph, "Joint"), primals=len(captured.inputs), outputs=facts.outputs,
+        diff_outputs=facts.diff_outputs, diff_inputs=facts.diff_inputs, mutated=facts.written,
+        aliases=plan.aliases, views=plan.views, hidden=len(plan.hidden), reaches=facts.reaches,
+        captured=captured.graph,
+    )  # fmt: skip
+
+
+class _Builder:
+    """Copies the needed part of a trace into a new graph."""
+
+    def __init__(self, captured: Captured, traced: fx.GraphModule, ledger: Ledger, facts: Facts):
+        self._captured = captured
+        self._traced = traced
+        self._ledger = ledger
+        self._facts = facts
+        self._graph = fx.Graph()
+        self._new: dict[fx.Node, fx.Node] = {}
+
+    def build(self) -> fx.Graph:
+        nodes = list(self._traced.graph.nodes)
+        result = nodes[-1]
+        outputs = pytree.tree_leaves(result.args[0], is_leaf=lambda x: x is None)
+        needed = _needed(outputs)
+        self._placeholders([n for n in nodes if n.op == "placeholder"])
+        for node in nodes:
+            if node in needed and node.op != "placeholder":
+                self._copy(node)
+        mapped = [self._new[o] if isinstance(o, fx.Node) else o for o in outputs]
+        made = self._graph.output(tuple(self._separate(mapped)))
+        (captured_result,) = (n for n in self._captured.graph.graph.nodes if n.op == "output")
+        made.meta["origins"] = frozenset({f"capture:{captured_result.name}"})
+        made.meta["phase"] = "forward"
+        return self._graph
+
+    def _placeholders(self, nodes: Sequence[fx.Node]) -> None:
+        inputs = self._captured.inputs
+        for position, node in enumerate(nodes):
+            given = inputs[position] if position < len(inputs) else None
+            new = self._graph.placeholder(given.name if given else node.name)
+            new.meta = dict(node.meta)
+            new.meta["origins"] = frozenset(node.meta["origins"])
+            new.meta["is_parameter"] = given.is_parameter if given else False
+            new.meta["is_mutated"] = position in self._facts.written
+            self._new[node] = new
+
+    def _copy(self, node: fx.Node) -> None:
+        if node.op == "call_function" and is_random(node):
+            raise refuse(RANDOM, f"{node.target} from {', '.join(sorted(node.meta['origins']))}")
+        if node in self._facts.copies or _is_same_value(node):
+            self._new[node] = self._new[node.args[0]]  # type: ignore[index]
+            return
+        new = self._scalar(node) or self._graph.node_copy(node, lambda n: self._new[n])
+        new.meta["origins"] = self._origins(node, new)
+        new.meta.setdefault("phase", "forward")
+        self._new[node] = new
+
+    def _scalar(self, node: fx.Node) -> fx.Node | None:
+        """A constant of one element becomes a number in the graph's text."""
+        if node.target is not _aten.lift_fresh_copy.default:
+            return None
+        source = node.args[0]
+        assert isinstance(source, fx.Node)
+        value = getattr(self._traced, str(source.target)) if source.op == "get_attr" else None
+        if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.is_complex():
+            return None
+        options = {"dtype": value.dtype, "device": node.meta["val"].device}
+        new = self._graph.call_function(
+            _aten.full.default, (list(value.shape), value.item()), options
+        )
+        new.meta = dict(node.meta)
+        return new
+
+    def _origins(self, old: fx.Node, new: fx.Node) -> frozenset[str]:
+        if isinstance(new.meta.get("val"), torch.SymInt):
+            return self._ledger.size_origins(new)
+        found = frozenset(old.meta.get("origins", ()))
+        return (
+            found
+            or union(*(a.meta["origins"] for a in new.all_input_nodes))
+            or synthetic("trace_joint", "a constant")
+        )
+
+    def _separate(self, outputs: list[Any]) -> list[Any]:
+        """A fresh output that is memory of an input, or of another output, is copied.
+
+        Eager made it by a copy (`y.copy_(x)`), which functional graphs write as the value itself.
+        """
+        taken: set[fx.Node] = set()
+        end = self._facts.outputs + len(self._facts.written)
+        mutable = {self._new[n] for n in self._new if n.op == "placeholder"}
+        for position, node in enumerate(outputs[:end]):
+            if position in self._facts.plan.rebuilt or not _is_tensor(node):
+                continue
+            memory = _memory(node)
+            if position >= self._facts.outputs:
+                if not memory.meta.get("is_mutated"):
+                    continue
+            elif memory not in mutable and memory not in taken:
+                taken.add(memory)
+                continue
+            outputs[position] = self._clone(node)
+        return outputs
+
+    def _clone(self, node: fx.Node) -> fx.Node:
+        copy = self._graph.call_function(_aten.clone.default, (node,))
+        copy.meta = {**node.meta, "phase": "forward"}
+        return copy
+
+
+def _needed(outputs: Sequence[Any]) -> set[fx.Node]:
+    stack = [o for o in outputs if isinstance(o, fx.Node)]
+    needed = set(stack)
+    while stack:
+        for operand in stack.pop().all_input_nodes:
+            if operand not in needed:
+                needed.add(operand)
+                stack.append(operand)
+    return needed
+
+
+def _is_tensor(node: Any) -> bool:
+    return isinstance(node, fx.Node) and isinstance(node.meta.get("val"), torch.Tensor)
+
+
+def _memory(node: fx.Node) -> fx.Node:
+    """The node whose memory a view reads; the node itself if it is no view."""
+    while node.op == "call_function" and is_view(node):
+        node = node.all_input_nodes[0]
+    return node
+
+
+def _is_same_value(node: fx.Node) -> bool:
+    if node.target in _SAME_VALUE:
+        return True
+    if node.target not in _SAME_IF_SHAPE:
+        return False
+    source = node.args[0]
+    assert isinstance(source, fx.Node)
+    before, after = source.meta["val"], node.meta["val"]
+    return same_sizes(before.shape, after.shape) and same_sizes(before.stride(), after.stride())

@@ -1,0 +1,60 @@
+"""What kind of operator a node calls, read from torch's own schemas and tags.
+
+In: an FX node. Out: yes or no. Nothing here is a list of names that could grow stale, except where
+a schema says less than the truth.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import torch
+from torch import fx
+
+__all__ = ["is_pointwise", "is_random", "is_size", "is_view"]
+
+_aten = torch.ops.aten
+# Shares memory, though its schema does not say so.
+_UNDECLARED_VIEWS = {_aten._unsafe_view.default, _aten._reshape_alias.default}
+
+
+def is_view(node: fx.Node) -> bool:
+    """Whether the result is (a list of) views of the first operand."""
+    if node.target is operator.getitem:
+        source = node.args[0]
+        return isinstance(source, fx.Node) and is_view(source)
+    if node.target in _UNDECLARED_VIEWS:
+        return True
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    returns = node.target._schema.returns
+    return bool(returns) and all(r.alias_info is not None for r in returns)
+
+
+def is_pointwise(node: fx.Node) -> bool:
+    return isinstance(node.target, torch._ops.OpOverload) and (
+        torch.Tag.pointwise in node.target.tags
+    )
+
+
+def is_size(node: fx.Node) -> bool:
+    """Whether the node computes a symbolic size (or another number), not a tensor."""
+    return isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int)
+
+
+def is_random(node: fx.Node) -> bool:
+    """Draws random numbers. Attention with dropout_p = 0 is tagged so, and is not."""
+    if not isinstance(node.target, torch._ops.OpOverload):
+        return False
+    if torch.Tag.nondeterministic_seeded not in node.target.tags:
+        return False
+    return _dropout(node) != 0.0
+
+
+def _dropout(node: fx.Node) -> object:
+    assert isinstance(node.target, torch._ops.OpOverload)
+    for position, argument in enumerate(node.target._schema.arguments):
+        if argument.name == "dropout_p":
+            given = node.args[position] if position < len(node.args) else argument.default_value
+            return node.kwargs.get("dropout_p", given)
+    return None

@@ -1,0 +1,158 @@
+"""Calling values: which rule a callable falls under.
+
+In: a callable and arguments. Out: the result. The order: a rule of the table, a torch operation,
+Python code that is followed, a class, an object with `__call__`; anything else is a break.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from compiler_core.capture.breaks import DISABLED, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.inlining import function_of, inline
+from compiler_core.capture.values.base import Value
+from compiler_core.capture.values.functions import (
+    BoundRule,
+    FunctionValue,
+    GradMode,
+    MethodValue,
+    Partial,
+)
+from compiler_core.capture.values.objects import Instance, ObjectValue
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
+
+__all__ = ["call"]
+
+
+def call(trace: Trace, callee: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`callee(*args, **kwargs)`. Raises Break, Raised."""
+    callee = trace.look(callee)
+    match callee:
+        case ObjectValue():
+            return _call_object(trace, callee, args, kwargs)
+        case FunctionValue():
+            return inline(trace, callee, args, kwargs)
+        case MethodValue():
+            return call(trace, callee.function, [callee.bound, *args], kwargs)
+        case BoundRule():
+            from compiler_core.capture.methods import call_method
+
+            return call_method(trace, callee.receiver, callee.name, args, kwargs)
+        case Partial():
+            merged = {**callee.keywords, **kwargs}
+            return call(trace, callee.function, [*callee.args, *args], merged)
+        case GradMode():
+            raise Break(UNKNOWN_CALL, "a grad mode used as a decorator inside")
+        case Instance():
+            return _call_special(trace, callee, args, kwargs)
+    raise raise_real(TypeError(f"{callee.python_type().__name__!r} object is not callable"))
+
+
+def _call_object(
+    trace: Trace, callee: ObjectValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    from compiler_core.capture.builtin_calls import find_rule
+    from compiler_core.capture.torch_calls import graph_call
+
+    real = callee.real
+    rule = find_rule(real)
+    if rule is not None:
+        return rule(trace, args, kwargs)
+    result = graph_call(trace, real, args, kwargs)
+    if result is not None:
+        return result
+    _refuse_disabled(real)
+    if isinstance(real, types.FunctionType):
+        _refuse_module(real)
+        return inline(trace, function_of(trace, callee), args, kwargs)
+    if isinstance(real, type):
+        from compiler_core.capture.construction import construct
+
+        return construct(trace, callee, args, kwargs)
+    if isinstance(real, torch.nn.Module):
+        from compiler_core.capture.module_calls import call_module
+
+        return call_module(trace, callee, args, kwargs)
+    if isinstance(real, weakref.ref):
+        return _referent(trace, real)
+    if isinstance(real, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
+        return _call_descriptor(trace, real, args, kwargs)
+    return _call_special(trace, callee, args, kwargs)
+
+
+def _referent(trace: Trace, real: weakref.ref[Any]) -> Value:
+    """`ref()`: an object that the trace has met under a source of its own."""
+    known = trace.known.get(id(real()))
+    if known is None:
+        raise Break(UNKNOWN_CALL, "a weak reference")
+    return known
+
+
+def _call_descriptor(trace: Trace, real: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`dict.get(d, key)`, `list.append(l, x)`: the method of the builtin type."""
+    from compiler_core.capture.methods import call_method
+    from compiler_core.capture.object_methods import object_method
+
+    receiver = trace.look(args[0])
+    if real.__objclass__ in (object, BaseException):
+        return object_method(trace, receiver, real.__name__, args[1:], kwargs)
+    return call_method(trace, receiver, real.__name__, args[1:], kwargs)
+
+
+def _call_special(
+    trace: Trace, callee: Instance | ObjectValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """An object whose class defines `__call__` in Python."""
+    from compiler_core.capture.instances import MISSING, bind, class_lookup
+
+    cls = callee.python_type()
+    found, owner, _ = class_lookup(cls, "__call__")
+    if found is MISSING:
+        raise raise_real(TypeError(f"{cls.__name__!r} object is not callable"))
+    if not isinstance(found, types.FunctionType):
+        name = getattr(getattr(callee, "real", None), "__qualname__", cls.__name__)
+        raise Break(UNKNOWN_CALL, f"{name}")
+    return call(trace, bind(trace, callee, found, owner, "__call__"), args, kwargs)
+
+
+_FOLLOWED_NOT = frozenset(
+    ("logging", "warnings", "threading", "multiprocessing", "subprocess", "asyncio", "concurrent", "io", "os", "time",
+     "random", "socket", "tempfile", "shutil", "pickle", "json", "importlib", "inspect", "traceback", "copy", "weakref",
+     "numpy", "compiler_core", "explorer", "pathlib", "re", "ctypes", "unittest", "pdb", "bdb", "linecache")
+)  # fmt: skip
+_TORCH_NOT = (
+    "torch._dynamo", "torch._inductor", "torch.autograd", "torch.distributed", "torch.jit", "torch.utils.checkpoint",
+    "torch._functorch", "torch.func", "torch.fx", "torch.export", "torch.compiler", "torch.random", "torch.serialization",
+    "torch.cuda", "torch.profiler", "torch._tensor_str", "torch.utils.data", "torch.multiprocessing", "torch._compile",
+    "torch._higher_order_ops", "torch.hub", "torch.optim", "torch.utils._python_dispatch", "torch.overrides", "torch._ops",
+)  # fmt: skip
+
+
+def _refuse_module(real: types.FunctionType) -> None:
+    """Libraries that are not followed: they print, wait, or look at the interpreter."""
+    from compiler_core.capture.breaks import AUTOGRAD
+
+    module = str(real.__globals__.get("__name__", ""))
+    root = module.partition(".")[0]
+    if root in _FOLLOWED_NOT:
+        raise Break(DISABLED if root == "compiler_core" else UNKNOWN_CALL, f"{module}.{real.__qualname__}")  # fmt: skip
+    for prefix in _TORCH_NOT:
+        if module == prefix or module.startswith(prefix + "."):
+            kind = AUTOGRAD if "autograd" in prefix or "checkpoint" in prefix else UNKNOWN_CALL
+            raise Break(kind, f"{module}.{real.__qualname__}")
+
+
+def _refuse_disabled(real: Any) -> None:
+    attributes = getattr(real, "__dict__", {})
+    if attributes.get("_torchdynamo_disable") or "_torchdynamo_orig_callable" in attributes:
+        raise Break(DISABLED, getattr(real, "__qualname__", type(real).__name__))
+    if attributes.get("__cutaway_disabled__"):
+        raise Break(DISABLED, getattr(real, "__qualname__", type(real).__name__))
+    if "_orig_mod" in attributes.get("_modules", ()):
+        raise Break(DISABLED, "a compiled module")

@@ -1,0 +1,332 @@
+"""The FX graph of torch calls, built while fake tensors flow.
+
+In: torch-level calls with values as arguments. Out: values of their results, one node per call
+with `val`, `origins` and `stack_trace`; at the end a GraphModule with a flat tuple as output.
+Every call runs once on fake tensors: shapes, dtypes and errors come from torch itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import operator
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import fx
+from torch._subclasses import fake_tensor
+from torch.fx.experimental.symbolic_shapes import (
+    DimDynamic,
+    GuardOnDataDependentSymNode,
+    ShapeEnv,
+    StatelessSymbolicContext,
+)
+
+from compiler_core.capture.breaks import (
+    DATA_SHAPE,
+    NOT_REBUILT,
+    OPERATOR_RAISES,
+    SCALAR_READ,
+    SUBCLASS,
+    Break,
+)
+from compiler_core.capture.input_source import InputSource
+from compiler_core.capture.sources import Source
+from compiler_core.capture.symbolic import NoForm, Sizes
+from compiler_core.capture.values.base import Value
+from compiler_core.capture.values.constant import Constant, is_constant
+from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
+from compiler_core.capture.values.objects import ObjectValue
+from compiler_core.capture.values.tensor import SymbolicNumber, TensorValue
+from compiler_core.capture.watch import Watch, storage_of
+from compiler_core.stages import GraphInput
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
+
+__all__ = ["GraphBuilder", "Input"]
+
+_PLAIN_TENSORS = (torch.Tensor, torch.nn.Parameter)
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+class Input:
+    """A placeholder: its value and where the tensor comes from."""
+
+    __slots__ = ("dynamic", "first_node", "source", "storage", "value")
+
+    def __init__(self, value: TensorValue, source: Source, dynamic: tuple[int, ...]):
+        self.value, self.source, self.dynamic = value, source, dynamic
+        self.first_node = value.node
+        self.storage = storage_of(value.fake)
+
+
+class GraphBuilder:
+    """Builds one graph. `written` are the storages that operators in it write to."""
+
+    def __init__(self, trace: Trace):
+        self.trace = trace
+        self.graph = fx.Graph()
+        self.shape_env = ShapeEnv(
+            duck_shape=False, allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False
+        )
+        self.fake_mode = fake_tensor.FakeTensorMode(
+            shape_env=self.shape_env, allow_non_fake_inputs=False
+        )
+        self.inputs: list[Input] = []
+        self.sizes = Sizes(self.graph)
+        self.written: set[int] = set()
+        self.calls = 0
+        self._by_fake: dict[int, TensorValue] = {}
+
+    # ------------------------------------------------------------------ inputs
+
+    def input(self, real: torch.Tensor, source: Source | None, guarded: bool) -> TensorValue:
+        """A placeholder for a tensor from outside. Raises Break for tensor subclasses."""
+        _check_plain(real)
+        if source is None:
+            source, guarded = self.trace.inject(real, "tensor"), False
+        dynamic = self.trace.dynamic.of(real, source)
+        fake = self._fake(real, source, dynamic)
+        node = self.graph.placeholder(_placeholder_name(source, self.inputs))
+        self._annotate(node, fake)
+        value = TensorValue(node, fake, real, source=source)
+        self.inputs.append(Input(value, source, dynamic))
+        self._by_fake[id(fake)] = value
+        for dim in dynamic:
+            self.sizes.note(fake.shape[dim].node.expr, node, dim, fake.shape[dim])
+        if guarded:
+            reason = "it is an input of the graph"
+            self.trace.guard("tensor", source, real, reason, dynamic=dynamic)
+        return value
+
+    def _fake(self, real: torch.Tensor, source: Source, dynamic: tuple[int, ...]) -> torch.Tensor:
+        if not dynamic:
+            return self.fake_mode.from_tensor(real, static_shapes=True)
+        kinds = [
+            DimDynamic.DYNAMIC if dim in dynamic else DimDynamic.STATIC for dim in range(real.dim())
+        ]
+        return self.fake_mode.from_tensor(
+            real, static_shapes=False, source=InputSource(source.guard()),
+            symbolic_context=StatelessSymbolicContext(dynamic_sizes=kinds),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ calls
+
+    def call(self, op: str, target: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
+        """A node for a torch-level call and the value of its result. Raises Break, nothing else."""
+        nodes, fakes = zip(*map(self.lower, args)) if args else ((), ())
+        lowered = {name: self.lower(value) for name, value in kwargs.items()}
+        watch = Watch()
+        result = self._execute(watch, op, target, fakes, {k: v for k, (_, v) in lowered.items()})
+        if not _has_tensor(result) and not watch.written:
+            return self._box(result, None)
+        self._check_writes(watch)
+        node = self.graph.create_node(op, target, nodes, {k: n for k, (n, _) in lowered.items()})
+        self._annotate(node, result)
+        self.calls += 1
+        self.trace.touch()
+        return self._box(result, node)
+
+    def _execute(
+        self, watch: Watch, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        try:
+            with _quiet(), self.fake_mode, watch:
+                if op == "call_method":
+                    return getattr(args[0], target)(*args[1:], **kwargs)
+                return target(*args, **kwargs)
+        except Break:
+            raise
+        except _DATA_DEPENDENT as error:
+            kind = DATA_SHAPE if isinstance(error, fake_tensor.DynamicOutputShapeException) else SCALAR_READ  # fmt: skip
+            raise Break(kind, _name(target)) from None
+        except Exception as error:
+            text = f"{_name(target)}: {type(error).__name__}: {_first_line(error)}"
+            raise Break(OPERATOR_RAISES, text) from None
+
+    def _check_writes(self, watch: Watch) -> None:
+        if self.trace.breaks_overlap and watch.written & {i.storage for i in self.inputs}:
+            from compiler_core.capture.breaks import OVERLAP
+
+            raise Break(OVERLAP)
+        self.written |= watch.written
+
+    def statement(self, target: Callable[..., Any], *args: Any) -> None:
+        """A node for a call that changes torch's state (grad mode)."""
+        self._annotate(self.graph.call_function(target, args), None)
+        self.trace.touch()
+
+    # ------------------------------------------------------------------ arguments and results
+
+    def lower(self, value: Value) -> tuple[Any, Any]:
+        """(graph argument, fake argument) of a value. Raises Break for what no graph can hold."""
+        value = self.trace.look(value)
+        match value:
+            case TensorValue():
+                return value.node, value.fake
+            case SymbolicNumber():
+                return self._lower_number(value)
+            case Constant():
+                return value.real, value.real
+            case TupleValue() | ListValue():
+                return self._lower_sequence(value)
+            case DictValue():
+                value.look()
+                parts = {k: self.lower(v) for k, (_, v) in value.items.items()}
+                return {k: n for k, (n, _) in parts.items()}, {k: f for k, (_, f) in parts.items()}
+            case ObjectValue() if isinstance(value.real, type):
+                return value.real, value.real
+        raise Break(NOT_REBUILT, f"{value.describe()} as an argument of a tensor operation")
+
+    def _lower_sequence(self, value: TupleValue | ListValue) -> tuple[Any, Any]:
+        parts = [self.lower(item) for item in value.items]
+        nodes, fakes = [n for n, _ in parts], [f for _, f in parts]
+        cls = value.python_type()
+        if cls is slice:
+            return slice(*nodes), slice(*fakes)
+        if cls in (list, tuple):
+            return cls(nodes), cls(fakes)
+        if cls is torch.Size:
+            return tuple(nodes), torch.Size(fakes)
+        return tuple(nodes), tuple(fakes)
+
+    def _lower_number(self, value: SymbolicNumber) -> tuple[Any, Any]:
+        if isinstance(value.real, torch.SymBool):
+            return bool(value.real), bool(value.real)
+        try:
+            return self.number_node(value.real), value.real
+        except NoForm:
+            plain = int(value.real) if isinstance(value.real, torch.SymInt) else float(value.real)
+            return plain, plain
+
+    def number_node(self, number: Any) -> Any:
+        """The node of a symbolic number. Raises NoForm."""
+
+        def create(function: Callable[..., Any], args: tuple[Any, ...], result: Any) -> fx.Node:
+            node = self.graph.call_function(function, args)
+            self._annotate(node, result)
+            return node
+
+        if not number.node.expr.free_symbols:
+            return int(number) if isinstance(number, torch.SymInt) else float(number)
+        return self.sizes.node(number, create)
+
+    def _box(self, result: Any, node: fx.Node | None) -> Value:
+        if isinstance(result, torch.Tensor):
+            assert node is not None
+            return self._box_tensor(result, node)
+        if isinstance(result, _SYMBOLIC):
+            return number_value(result)
+        if isinstance(result, torch.Size):
+            return TupleValue(tuple(number_value(size) for size in result), torch.Size)
+        if isinstance(result, (tuple, list)):
+            items = [self._box(item, self._item(node, i, item)) for i, item in enumerate(result)]
+            return ListValue(items) if type(result) is list else TupleValue(tuple(items), type(result))  # fmt: skip
+        if is_constant(result):
+            return Constant(result)
+        if isinstance(result, (torch.finfo, torch.iinfo)):
+            return ObjectValue(result)
+        raise Break(NOT_REBUILT, f"a {type(result).__name__} as the result of a tensor operation")
+
+    def _item(self, node: fx.Node | None, index: int, item: Any) -> fx.Node | None:
+        if node is None or not _has_tensor(item):
+            return None
+        part = self.graph.call_function(operator.getitem, (node, index))
+        self._annotate(part, item)
+        return part
+
+    def _box_tensor(self, fake: torch.Tensor, node: fx.Node) -> TensorValue:
+        """The same tensor object again (an operation in place) is the same value, newly versioned."""
+        known = self._by_fake.get(id(fake))
+        if known is not None:
+            known.node = node
+            return known
+        value = self._by_fake[id(fake)] = TensorValue(node, fake)
+        return value
+
+    def _annotate(self, node: fx.Node, result: Any) -> None:
+        node.meta["val"] = result
+        node.meta["origins"] = self.trace.origins()
+        node.meta["stack_trace"] = self.trace.stack_trace()
+
+    # ------------------------------------------------------------------ end
+
+    def written_inputs(self) -> list[Input]:
+        return [entry for entry in self.inputs if entry.storage in self.written]
+
+    def finish(self, outputs: Sequence[fx.Node], hidden: frozenset[str]) -> fx.GraphModule:
+        """The graph module whose output is the tuple of these nodes."""
+        node = self.graph.output(tuple(outputs))
+        node.meta["origins"] = self.trace.origins()
+        node.meta["val"] = tuple(out.meta["val"] for out in outputs)
+        self.graph.lint()
+        return fx.GraphModule(torch.nn.Module(), self.graph)
+
+    def graph_inputs(self, hidden: frozenset[str]) -> tuple[GraphInput, ...]:
+        return tuple(
+            GraphInput(
+                entry.first_node.name, entry.source.expr(hidden), entry.first_node.meta["val"],
+                isinstance(entry.value.real, torch.nn.Parameter), entry.dynamic,
+            )
+            for entry in self.inputs
+        )  # fmt: skip
+
+
+_DATA_DEPENDENT = (
+    fake_tensor.DynamicOutputShapeException,
+    fake_tensor.DataDependentOutputException,
+    GuardOnDataDependentSymNode,
+)
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Fake tensors log what they raise; here a raise is an answer, not an accident."""
+    before, _LOG.disabled = _LOG.disabled, True
+    try:
+        yield
+    finally:
+        _LOG.disabled = before
+
+
+_LOG = logging.getLogger(fake_tensor.__name__)
+
+
+def number_value(number: Any) -> Value:
+    """A value for an int, float or bool that may be symbolic."""
+    if not isinstance(number, _SYMBOLIC):
+        return Constant(number)
+    if not number.node.expr.free_symbols:
+        return Constant(number.node.maybe_as_int() if isinstance(number, torch.SymInt) else float(number) if isinstance(number, torch.SymFloat) else bool(number))  # fmt: skip
+    return SymbolicNumber(number)
+
+
+def _check_plain(real: torch.Tensor) -> None:
+    if type(real) not in _PLAIN_TENSORS:
+        raise Break(SUBCLASS, type(real).__name__)
+    if real.layout != torch.strided or real.is_quantized or real.is_nested:
+        raise Break(SUBCLASS, f"a tensor with layout {real.layout}")
+    if torch._C._functorch.is_functorch_wrapped_tensor(real):
+        raise Break(SUBCLASS, "a tensor of a torch.func transform")
+
+
+def _has_tensor(result: Any) -> bool:
+    if isinstance(result, (tuple, list)):
+        return any(map(_has_tensor, result))
+    return isinstance(result, torch.Tensor)
+
+
+def _placeholder_name(source: Source, taken: list[Input]) -> str:
+    stem = re.sub(r"\W+", "_", source.expr()).strip("_").lower() or "input"
+    return stem if not stem[0].isdigit() else f"_{stem}"
+
+
+def _name(target: Any) -> str:
+    return target if isinstance(target, str) else getattr(target, "__name__", str(target))
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[0][:160]

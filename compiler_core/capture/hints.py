@@ -1,0 +1,52 @@
+"""What earlier versions of a frame say about the next one: sizes that changed become symbolic.
+
+In: the entries kept of a frame, each with its guard table, and the frame's values now. Out: `Hints`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from compiler_core.capture.dynamic_shapes import Hints
+from compiler_core.capture.frames import FrameView
+
+__all__ = ["hints_from"]
+
+
+def hints_from(prior: Sequence[Any], view: FrameView) -> Hints:
+    """Dimensions whose size is not the one that a version was made for."""
+    changed: dict[str, frozenset[int]] = {}
+    for entry in prior:
+        for source, dims in _changed_sizes(entry.guard_table, view).items():
+            changed[source] = changed.get(source, frozenset()) | dims
+    return Hints(changed)
+
+
+def _changed_sizes(table: Any, view: FrameView) -> dict[str, frozenset[int]]:
+    found: dict[str, frozenset[int]] = {}
+    for row in table.rows:
+        if row.kind != "tensor":
+            continue
+        sizes = _sizes(row.expected)
+        try:
+            value = eval(row.source, {"L": view.locals, "G": view.globals, **table.namespace})
+        except Exception:
+            continue  # the path is gone: nothing to learn from it
+        if sizes is None or not isinstance(value, torch.Tensor) or value.dim() != len(sizes):
+            continue
+        dims = {i for i, n in enumerate(sizes) if n is None or n != value.shape[i]}
+        if dims:
+            found[row.source] = frozenset(dims)
+    return found
+
+
+def _sizes(expected: str) -> list[int | None] | None:
+    """`[2, None]` of 'Tensor float32 [2, *] strides …'."""
+    start, end = expected.find("["), expected.find("]")
+    if start < 0 or end < 0:
+        return None
+    parts = [part.strip() for part in expected[start + 1 : end].split(",") if part.strip()]
+    return [None if part == "*" else int(part) for part in parts]

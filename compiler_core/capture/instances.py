@@ -1,0 +1,306 @@
+"""Python's attribute protocol for objects, classes and super(): descriptors, instance, class, fallback.
+
+In: a value and a name. Out: the attribute's value, with sources under which it is found again. The
+order is CPython's (`object.__getattribute__`): data descriptor of the class, instance, class, then
+`__getattr__`. Modules of torch.nn keep parameters, buffers and children in dicts of their own.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from compiler_core.capture.breaks import ATTRIBUTE, Break, raise_real
+from compiler_core.capture.resolve import constant_value, is_library
+from compiler_core.capture.sources import Source
+from compiler_core.capture.values.base import Lazy, Value
+from compiler_core.capture.values.constant import Constant
+from compiler_core.capture.values.containers import TupleValue
+from compiler_core.capture.values.functions import BoundRule, MethodValue
+from compiler_core.capture.values.objects import Instance, ObjectValue, SuperValue
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
+
+__all__ = [
+    "MISSING", "call_special", "class_lookup", "class_source", "has_python_method", "instance_attribute", "is_instance",
+    "missing_attribute", "super_attribute", "type_attribute",
+]  # fmt: skip
+
+MISSING = object()
+_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+_BUILTIN_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)  # fmt: skip
+
+
+def class_lookup(cls: type, name: str, after: type | None = None) -> tuple[Any, type, int]:
+    """(attribute as stored, class that stores it, its place in the MRO), or MISSING."""
+    mro = cls.__mro__
+    start = mro.index(after) + 1 if after is not None else 0
+    for place in range(start, len(mro)):
+        if name in mro[place].__dict__:
+            return mro[place].__dict__[name], mro[place], place
+    return MISSING, cls, -1
+
+
+def has_python_method(cls: type, name: str) -> bool:
+    return isinstance(class_lookup(cls, name)[0], types.FunctionType)
+
+
+def class_source(trace: Trace, value: Value) -> Source | None:
+    """Where the class of an instance is found again."""
+    if value.source is not None:
+        return value.source.type_of()
+    known = trace.known.get(id(value.python_type()))
+    return known.source if known is not None else None
+
+
+def missing_attribute(value: Value, name: str) -> Exception:
+    text = f"{value.python_type().__name__!r} object has no attribute {name!r}"
+    return raise_real(AttributeError(text))
+
+
+# ------------------------------------------------------------------------------ instances
+
+
+def instance_attribute(trace: Trace, value: Value, name: str) -> Value:
+    """An attribute of an object, real or made in the trace. Raises Raised(AttributeError), Break."""
+    cls = value.python_type()
+    if has_python_method(cls, "__getattribute__"):
+        raise Break(ATTRIBUTE, f"{cls.__name__} has its own __getattribute__")
+    if name == "__class__":
+        return class_of(trace, value)
+    found, owner, _ = class_lookup(cls, name)
+    if _is_data_descriptor(found) and not isinstance(found, _SLOTS):
+        return bind(trace, value, found, owner, name)
+    own = own_attribute(trace, value, name)
+    if own is not None:
+        return own
+    if found is not MISSING:
+        return bind(trace, value, found, owner, name)
+    return _fallback(trace, value, name)
+
+
+def class_of(trace: Trace, value: Value) -> Value:
+    """`type(value)`."""
+    cls = value.python_type()
+    known = trace.known.get(id(cls))
+    if known is not None:
+        return known
+    source = value.source.type_of() if value.source is not None else None
+    return trace.look(Lazy(cls, source=source, trusted=True))
+
+
+def _is_data_descriptor(found: Any) -> bool:
+    return found is not MISSING and hasattr(type(found), "__set__")
+
+
+def own_attribute(trace: Trace, value: Value, name: str) -> Value | None:
+    """What the instance itself holds: written in the trace, in its dict, in a slot, in a module's stores."""
+    written = trace.ledger.attribute(value, name)
+    if written is not None:
+        return written
+    if isinstance(value, (Instance, TupleValue)):
+        return value.attributes.get(name)
+    if not isinstance(value, ObjectValue) or trace.ledger.is_deleted(value, name):
+        return None
+    source = value.source.attr(name) if value.source else None
+    trusted = value.source is None
+    own = getattr(value.real, "__dict__", {})
+    if name == "__dict__":
+        return _dict_of(trace, value)
+    if name in own:
+        return Lazy(own[name], source=source, trusted=trusted)
+    if isinstance(class_lookup(type(value.real), name)[0], _SLOTS):
+        try:
+            return Lazy(getattr(value.real, name), source=source, trusted=trusted)
+        except AttributeError:
+            return None
+    return None
+
+
+def _dict_of(trace: Trace, value: ObjectValue) -> Value:
+    """`obj.__dict__`: readable as long as nothing was written to the object in this trace."""
+    from compiler_core.capture.values.containers import DictValue
+
+    if trace.ledger.is_written(value):
+        raise Break(ATTRIBUTE, "__dict__ of an object that was written to")
+    source = value.source.attr("__dict__") if value.source else None
+    result = trace.look(Lazy(value.real.__dict__, source=source, trusted=source is None))
+    assert isinstance(result, DictValue)
+    result.read_only = True
+    return result
+
+
+_MODULE_STORES = ("_parameters", "_buffers", "_modules")
+
+
+def _fallback(trace: Trace, value: Value, name: str) -> Value:
+    """`__getattr__`, of torch.nn.Module or of the program."""
+    cls = value.python_type()
+    getter, owner, _ = class_lookup(cls, "__getattr__")
+    if getter is MISSING:
+        raise missing_attribute(value, name)
+    if owner is torch.nn.Module and isinstance(value, ObjectValue):
+        return _module_attribute(trace, value, name)
+    if isinstance(getter, types.FunctionType):
+        return call_special(trace, value, "__getattr__", [Constant(name)])
+    raise Break(ATTRIBUTE, f"{cls.__name__}.{name}")
+
+
+def _module_attribute(trace: Trace, value: ObjectValue, name: str) -> Value:
+    for store in _MODULE_STORES:
+        real = value.real.__dict__.get(store, {})
+        known = trace.known.get(id(real))
+        if known is not None and trace.ledger.is_written(known):
+            entry = known.items.get(name)  # type: ignore[attr-defined]
+            if entry is not None:
+                return entry[1]  # type: ignore[no-any-return]
+        elif name in real:
+            source = value.source.attr(name) if value.source else None
+            return Lazy(real[name], source=source, trusted=source is None)
+    raise missing_attribute(value, name)
+
+
+# ------------------------------------------------------------------------------ binding
+
+
+def bind(trace: Trace, value: Value, found: Any, owner: type, name: str) -> Value:
+    """What an attribute that the class stores gives for this instance."""
+    source = class_source(trace, value)
+    return _bind(trace, value, found, owner, name, source.attr(name) if source else None)
+
+
+def _bind(
+    trace: Trace, value: Value, found: Any, owner: type, name: str, stored: Source | None
+) -> Value:
+    trusted = stored is None or is_library(owner)
+    own_source = value.source.attr(name) if value.source else None
+    if isinstance(found, types.FunctionType):
+        _guard_not_hidden(trace, value, name)
+        function = Lazy(found, source=stored, trusted=trusted)
+        return MethodValue(function, value, source=own_source)
+    if isinstance(found, staticmethod):
+        return Lazy(found.__func__, source=stored, trusted=trusted)
+    if isinstance(found, classmethod):
+        function = Lazy(found.__func__, source=stored and stored.attr("__func__"), trusted=trusted)
+        return MethodValue(function, class_of(trace, value), source=own_source)
+    if isinstance(found, property):
+        return _get_property(trace, value, found, stored, trusted)
+    if isinstance(found, _BUILTIN_METHODS):
+        return BoundRule(value, name, source=own_source)
+    if isinstance(found, _SLOTS):
+        return _slot(value, name)
+    if type(found).__name__ == "_tuplegetter" and isinstance(value, TupleValue):
+        return value.items[found.__reduce__()[1][0]]
+    if isinstance(found, functools.cached_property) or hasattr(type(found), "__get__"):
+        raise Break(ATTRIBUTE, f"{type(found).__name__} {name}")
+    return Lazy(found, source=own_source or stored, trusted=trusted and own_source is None)
+
+
+def _slot(value: Value, name: str) -> Value:
+    if isinstance(value, (Instance, TupleValue)):
+        if name == "args" and isinstance(value, Instance) and value.args is not None:
+            return TupleValue(value.args)
+        if name in ("__cause__", "__context__", "__traceback__") and isinstance(value, Instance):
+            raise Break(ATTRIBUTE, f"{name} of an exception")
+        if name == "value" and isinstance(value, Instance) and issubclass(value.cls, StopIteration):
+            return value.args[0] if value.args else Constant(None)
+    raise missing_attribute(value, name)
+
+
+def _get_property(
+    trace: Trace, value: Value, found: property, stored: Source | None, trusted: bool
+) -> Value:
+    from compiler_core.capture.calls import call
+
+    if found.fget is None:
+        raise raise_real(AttributeError("unreadable attribute"))
+    getter = Lazy(found.fget, source=stored and stored.attr("fget"), trusted=trusted)
+    return call(trace, trace.look(getter), [value], {})
+
+
+def _guard_not_hidden(trace: Trace, value: Value, name: str) -> None:
+    """A method of the class is what is called as long as the instance does not shadow it."""
+    if isinstance(value, ObjectValue) and hasattr(value.real, "__dict__"):
+        trace.guard("lacks_attr", value.source, value.real, "the class's method is called", name=name)  # fmt: skip
+
+
+# ------------------------------------------------------------------------------ classes, super
+
+
+def type_attribute(trace: Trace, value: ObjectValue, name: str) -> Value:
+    """An attribute of a class."""
+    cls = value.real
+    written = trace.ledger.attribute(value, name)
+    if written is not None:
+        return written
+    found, owner, _ = class_lookup(cls, name)
+    source = value.source.attr(name) if value.source else None
+    trusted = source is None or is_library(owner)
+    if isinstance(found, classmethod):
+        function = Lazy(found.__func__, source=source and source.attr("__func__"), trusted=trusted)
+        return MethodValue(function, value, source=source)
+    if isinstance(found, types.ClassMethodDescriptorType):
+        return BoundRule(value, name, source=source)
+    if isinstance(found, staticmethod):
+        return Lazy(found.__func__, source=source, trusted=trusted)
+    if isinstance(found, (property, types.FunctionType)):
+        return Lazy(found, source=source, trusted=trusted)
+    if name == "__class__":
+        return constant_value(type(cls))
+    meta = class_lookup(type(cls), name)[0]
+    if isinstance(meta, types.FunctionType):
+        return MethodValue(Lazy(meta, trusted=True), value, source=source)
+    try:
+        return Lazy(getattr(cls, name), source=source, trusted=trusted)
+    except AttributeError as error:
+        raise raise_real(error) from None
+
+
+def super_attribute(trace: Trace, value: SuperValue, name: str) -> Value:
+    """An attribute found behind a class in the MRO."""
+    found, owner, place = class_lookup(value.start, name, value.after)
+    if found is MISSING:
+        text = f"'super' object has no attribute {name!r}"
+        raise raise_real(AttributeError(text))
+    base = class_source(trace, value.bound)
+    if isinstance(value.bound, ObjectValue) and isinstance(value.bound.real, type):
+        base = value.bound.source
+    stored = base.attr("__mro__").item(place).attr("__dict__").item(name) if base else None
+    if isinstance(value.bound, ObjectValue) and isinstance(value.bound.real, type):
+        if isinstance(found, classmethod):
+            inner = Lazy(found.__func__, source=stored and stored.attr("__func__"), trusted=is_library(owner) or stored is None)  # fmt: skip
+            return MethodValue(inner, value.bound)
+        if isinstance(found, staticmethod) and name == "__new__":
+            return Lazy(found.__func__, trusted=True)
+        return Lazy(found, source=stored, trusted=stored is None or is_library(owner))
+    bound = _bind(trace, value.bound, found, owner, name, stored)
+    if isinstance(bound, (MethodValue, BoundRule)):
+        bound.source = None  # `self.name` would find the overriding method
+    if isinstance(bound, BoundRule):
+        return BoundRule(value, name)
+    return bound
+
+
+# ------------------------------------------------------------------------------ special methods
+
+
+def call_special(trace: Trace, value: Value, name: str, args: list[Value]) -> Value:
+    """`type(value).name(value, *args)`, as operators call it. Raises Raised(TypeError) without one."""
+    from compiler_core.capture.calls import call
+
+    found, owner, _ = class_lookup(value.python_type(), name)
+    if found is MISSING or found is None:
+        text = f"{value.python_type().__name__!r} object has no {name}"
+        raise raise_real(TypeError(text))
+    return call(trace, bind(trace, value, found, owner, name), args, {})
+
+
+def is_instance(trace: Trace, value: Value, classes: Value) -> bool:
+    """isinstance(value, classes)."""
+    from compiler_core.capture.class_checks import instance_check
+
+    return instance_check(trace, value, classes)

@@ -1,0 +1,178 @@
+"""`container[key]`: reading, writing, deleting."""
+
+from __future__ import annotations
+
+import operator
+from typing import TYPE_CHECKING, Any
+
+from compiler_core.capture.breaks import SIDE_EFFECT, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.folding import fold_or_break, plain_int
+from compiler_core.capture.instances import call_special, has_python_method
+from compiler_core.capture.keys import as_key, put
+from compiler_core.capture.values.base import Value
+from compiler_core.capture.values.constant import Constant
+from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
+from compiler_core.capture.values.objects import ObjectValue
+from compiler_core.capture.values.tensor import SymbolicNumber, TensorValue
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
+
+__all__ = ["delete_item", "get_item", "index_of", "set_item"]
+
+
+def get_item(trace: Trace, container: Value, key: Value) -> Value:
+    """`container[key]`. Raises Raised(KeyError, IndexError, TypeError), Break."""
+    container, key = trace.look(container), trace.look(key)
+    match container:
+        case TensorValue():
+            return trace.builder.call("call_function", operator.getitem, [container, key], {})
+        case DictValue():
+            return _dict_item(trace, container, key)
+        case ListValue() | TupleValue():
+            if not has_python_method(container.python_type(), "__getitem__"):
+                return _sequence_item(trace, container, key)
+        case Constant():
+            return fold_or_break(trace, operator.getitem, [container, key])
+        case ObjectValue() if isinstance(container.real, type):
+            return _class_item(trace, container, key)
+    if has_python_method(container.python_type(), "__getitem__"):
+        return call_special(trace, container, "__getitem__", [key])
+    raise Break(UNKNOWN_CALL, f"{container.python_type().__name__}[…]")
+
+
+def _class_item(trace: Trace, container: ObjectValue, key: Value) -> Value:
+    """`list[int]`, `Color["RED"]`."""
+    import enum
+
+    from compiler_core.capture.resolve import constant_value
+
+    if issubclass(container.real, enum.Enum):
+        return fold_or_break(trace, operator.getitem, [container, key])
+    if isinstance(key, ObjectValue) and isinstance(key.real, type):
+        return constant_value(container.real[key.real])
+    raise Break(UNKNOWN_CALL, f"{container.describe()}[…]")
+
+
+def _dict_item(trace: Trace, container: DictValue, key: Value) -> Value:
+    hashed = as_key(key)
+    if hashed in container.items:
+        return container.items[hashed][1]
+    container.look()
+    if container.factory is not None and not _is_none(trace.look(container.factory)):
+        return _default_item(trace, container, key)
+    if has_python_method(container.cls, "__missing__"):
+        raise Break(UNKNOWN_CALL, f"{container.cls.__name__}.__missing__")
+    raise raise_real(KeyError(hashed))
+
+
+def _default_item(trace: Trace, container: DictValue, key: Value) -> Value:
+    from compiler_core.capture.calls import call
+
+    assert container.factory is not None
+    value = call(trace, trace.look(container.factory), [], {})
+    set_item(trace, container, key, value)
+    return value
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Constant) and value.real is None
+
+
+def index_of(trace: Trace, key: Value) -> Any:
+    """A real index or slice from a key. Raises Raised(TypeError), Break."""
+    match key:
+        case Constant() if isinstance(key.real, (int, slice)):
+            return key.real
+        case SymbolicNumber():
+            return plain_int(trace, key)
+        case TupleValue() if key.cls is slice:
+            parts = [None if _is_none(trace.look(p)) else plain_int(trace, p) for p in key.items]
+            return slice(*parts)
+        case TensorValue():
+            from compiler_core.capture.breaks import SCALAR_READ
+
+            raise Break(SCALAR_READ, "a tensor used as an index of a list")
+        case ObjectValue() if has_python_method(key.python_type(), "__index__"):
+            return index_of(trace, trace.look(call_special(trace, key, "__index__", [])))
+    name = key.python_type().__name__
+    raise raise_real(TypeError(f"list indices must be integers or slices, not {name}"))
+
+
+def _sequence_item(trace: Trace, container: ListValue | TupleValue, key: Value) -> Value:
+    index = index_of(trace, key)
+    try:
+        found = container.items[index]
+    except IndexError:
+        name = container.python_type().__name__
+        raise raise_real(IndexError(f"{name} index out of range")) from None
+    if not isinstance(index, slice):
+        return found  # type: ignore[return-value]
+    if isinstance(container, ListValue):
+        return ListValue(list(found))  # type: ignore[call-overload]
+    import torch
+
+    return TupleValue(tuple(found), torch.Size if container.cls is torch.Size else tuple)  # type: ignore[arg-type]
+
+
+def set_item(trace: Trace, container: Value, key: Value, value: Value) -> None:
+    """`container[key] = value`."""
+    container, key = trace.look(container), trace.look(key)
+    match container:
+        case TensorValue():
+            trace.builder.call("call_function", operator.setitem, [container, key, value], {})
+        case DictValue():
+            place = ("item", as_key(key))
+            trace.ledger.write(container, lambda r: f"{r(container)}[{r(key)}] = {r(value)}", (key, value), place)  # fmt: skip
+            put(container, key, value)
+        case ListValue():
+            _set_sequence_item(trace, container, key, value)
+        case TupleValue() if not has_python_method(container.cls, "__setitem__"):
+            name = container.cls.__name__
+            raise raise_real(TypeError(f"{name!r} object does not support item assignment"))
+        case _:
+            if not has_python_method(container.python_type(), "__setitem__"):
+                raise Break(SIDE_EFFECT, f"{container.python_type().__name__}[…] = …")
+            call_special(trace, container, "__setitem__", [key, value])
+
+
+def _set_sequence_item(trace: Trace, container: ListValue, key: Value, value: Value) -> None:
+    from compiler_core.capture.iteration import items_of
+
+    index = index_of(trace, key)
+    if isinstance(index, slice):
+        items = items_of(trace, trace.look(value))
+        new = ListValue(list(items))
+        trace.ledger.write(container, lambda r: f"{r(container)}[{r(key)}] = {r(new)}", (key, new))
+        try:
+            container.items[index] = items
+        except ValueError as error:
+            raise raise_real(error) from None
+        return
+    if not -len(container.items) <= index < len(container.items):
+        raise raise_real(IndexError("list assignment index out of range"))
+    trace.ledger.write(container, lambda r: f"{r(container)}[{index}] = {r(value)}", (value,))
+    container.items[index] = value
+
+
+def delete_item(trace: Trace, container: Value, key: Value) -> None:
+    """`del container[key]`."""
+    match container:
+        case DictValue():
+            hashed = as_key(key)
+            if hashed not in container.items:
+                container.look()
+                raise raise_real(KeyError(hashed))
+            trace.ledger.write(container, lambda r: f"del {r(container)}[{r(key)}]", (key,))
+            del container.items[hashed]
+        case ListValue():
+            index = index_of(trace, key)
+            trace.ledger.write(container, lambda r: f"del {r(container)}[{r(key)}]", (key,))
+            try:
+                del container.items[index]
+            except IndexError:
+                raise raise_real(IndexError("list assignment index out of range")) from None
+        case _:
+            if not has_python_method(container.python_type(), "__delitem__"):
+                raise Break(SIDE_EFFECT, f"del {container.python_type().__name__}[…]")
+            call_special(trace, container, "__delitem__", [key])

@@ -1,0 +1,36 @@
+"""Exceptions of the traced program: making them, matching them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.class_checks import classes_of
+from compiler_core.capture.values.base import Value
+from compiler_core.capture.values.objects import Instance, ObjectValue
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
+
+__all__ = ["as_exception", "matches"]
+
+
+def as_exception(trace: Trace, value: Value) -> Instance:
+    """What `raise value` raises: an instance, made from a class if need be."""
+    from compiler_core.capture.calls import call
+
+    value = trace.look(value)
+    if isinstance(value, ObjectValue) and isinstance(value.real, type):
+        if not issubclass(value.real, BaseException):
+            raise raise_real(TypeError("exceptions must derive from BaseException"))
+        value = trace.look(call(trace, value, [], {}))
+    if isinstance(value, Instance) and value.args is not None:
+        return value
+    if isinstance(value, ObjectValue) and isinstance(value.real, BaseException):
+        raise Break(UNKNOWN_CALL, "an exception from outside is raised")
+    raise raise_real(TypeError("exceptions must derive from BaseException"))
+
+
+def matches(trace: Trace, exception: Value, wanted: Value) -> bool:
+    """Whether `except wanted` takes the exception."""
+    return issubclass(exception.python_type(), classes_of(trace, wanted))

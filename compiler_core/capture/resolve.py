@@ -1,0 +1,306 @@
+"""From a real object to a value, with the guards that this look at it needs.
+
+In: an object and the source it was reached by. Out: one value per object (identity is kept), whose
+parts stay lazy. One table, `_MODELS`, says for each type how it is modelled and guarded.
+"""
+
+from __future__ import annotations
+
+import collections
+import enum
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.sources import GLOBALS, Source, glob, is_literal
+from compiler_core.capture.values.base import Lazy, Value
+from compiler_core.capture.values.constant import Constant, is_constant
+from compiler_core.capture.values.containers import DictValue, ListValue, SetValue, TupleValue
+from compiler_core.capture.values.functions import BoundRule, Cell, MethodValue, Partial
+from compiler_core.capture.values.objects import ObjectValue
+
+if TYPE_CHECKING:
+    from compiler_core.capture.frame import SymbolicFrame
+    from compiler_core.capture.trace import Trace
+
+__all__ = ["constant_value", "global_source", "global_value", "imported", "is_library", "resolve"]
+
+_SHARED = (
+    torch.Tensor,
+    list,
+    dict,
+    set,
+    torch.nn.Module,
+)  # a second way to one of these is guarded
+
+
+def resolve(trace: Trace, real: Any, source: Source | None, trusted: bool = False) -> Value:
+    """The value of an outside object. `trusted` objects are taken as unchanging."""
+    guarded = None if trusted else source
+    if is_constant(real):
+        trace.guard("equals", guarded, real, "its value is compiled in")
+        return Constant(real, source=source)
+    known = trace.known.get(id(real))
+    if known is None:
+        known = trace.known[id(real)] = _model(trace, real, source, guarded)
+        trace.keep.append(real)
+    elif guarded is not None and known.source not in (None, source) and _is_shared(real):
+        trace.guard("same_object", guarded, real, "both are one object", other=known.source)
+    elif guarded is not None and known.source is None:
+        known.source = source
+    return known
+
+
+def _is_shared(real: Any) -> bool:
+    return isinstance(real, _SHARED) or not isinstance(
+        real, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType, tuple)
+    )
+
+
+def _model(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    for kind, model in _MODELS:
+        if isinstance(real, kind):
+            value = model(trace, real, source, guarded)
+            if value is not None:
+                return value
+    trace.guard("type", guarded, real, "attributes and methods are looked up on this type")
+    return ObjectValue(real, source=source)
+
+
+def _part(real: Any, source: Source | None, guarded: Source | None) -> Lazy:
+    return Lazy(real, source=source, trusted=guarded is None)
+
+
+Model = Callable[["Trace", Any, "Source | None", "Source | None"], "Value | None"]
+
+
+def _tensor(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    return trace.builder.input(real, source, guarded is not None)
+
+
+def _list(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value | None:
+    if type(real) is not list:
+        return None
+    trace.guard("type", guarded, real, "it is used as a list")
+    trace.guard("length", guarded, real, "its items are used one by one")
+    items = [_part(x, source and source.item(i), guarded) for i, x in enumerate(real)]
+    return ListValue(list[Value](items), outside=True, source=source)
+
+
+def _tuple(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value | None:
+    trace.guard("type", guarded, real, "it is used as a tuple")
+    trace.guard("length", guarded, real, "its items are used one by one")
+    items = tuple(_part(x, source and source.item(i), guarded) for i, x in enumerate(real))
+    return TupleValue(items, type(real), source=source)
+
+
+def _key_source(source: Source | None, key: Any, index: int) -> Any:
+    """The key as `Source.item` takes it: itself if it has a literal form."""
+    assert source is not None
+    return key if is_literal(key) else source.dict_key(index)
+
+
+def _dict(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value | None:
+    if type(real) not in (dict, collections.OrderedDict, collections.defaultdict):
+        return None
+    trace.guard("type", guarded, real, "it is used as a dict")
+    items: dict[Any, tuple[Value, Value]] = {}
+    for index, (key, item) in enumerate(real.items()):
+        item_source = source.item(_key_source(source, key, index)) if source else None
+        key_value = _part(key, source.dict_key(index) if source else None, guarded)
+        items[key] = (
+            Constant(key) if is_constant(key) else key_value,
+            _part(item, item_source, guarded),
+        )
+    value = DictValue(items, type(real), outside=True, source=source)
+    keys = list(real)
+    value.on_structure = lambda: trace.guard("keys", guarded, keys, "its keys or order are used")
+    if type(real) is collections.defaultdict:
+        value.factory = _part(real.default_factory, source and source.attr("default_factory"), guarded)  # fmt: skip
+    return value
+
+
+def _proxy(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value | None:
+    trace.guard("keys", guarded, list(real), "its keys are used")
+    items = {
+        key: (
+            constant_value(key),
+            _part(item, source.item(key) if source and is_literal(key) else None, guarded),
+        )
+        for key, item in real.items()
+    }
+    return DictValue(dict(items), type(real), outside=True, read_only=True, source=source)
+
+
+def _set(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value | None:
+    if type(real) not in (set, frozenset):
+        return None
+    trace.guard("type", guarded, real, "it is used as a set")
+    trace.guard("keys", guarded, list(real), "its members are used")
+    items = {
+        member: Constant(member)
+        if is_constant(member)
+        else trace.look(_part(member, source and source.dict_key(i), guarded))
+        for i, member in enumerate(real)
+    }
+    return SetValue(dict(items), type(real), outside=True, source=source)
+
+
+def _by_value(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    trace.guard("equals", guarded, real, "the trace used what it is")
+    return ObjectValue(real, source=source)
+
+
+def _by_identity(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    trace.guard("identity", guarded, real, "the trace used what it does")
+    return ObjectValue(real, source=source)
+
+
+def _function(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    if not is_library(real):
+        trace.guard("callable", guarded, real, "its code is traced", contents=False)
+    else:
+        trace.guard("identity", guarded, real, "a rule says what it does")
+    return ObjectValue(real, source=source)
+
+
+def _method(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    trace.guard("type", guarded, real, "it is called as a bound method")
+    function = _part(real.__func__, source and source.attr("__func__"), guarded)
+    bound = _part(real.__self__, source and source.attr("__self__"), guarded)
+    return MethodValue(function, bound, source=source)
+
+
+def _builtin(
+    trace: Trace, real: Any, source: Source | None, guarded: Source | None
+) -> Value | None:
+    owner = getattr(real, "__self__", None)
+    if owner is None or isinstance(owner, (types.ModuleType, type)):
+        return _by_identity(trace, real, source, guarded)
+    trace.guard("type", guarded, real, "it is called as a bound method")
+    name_source = source.attr("__name__") if source and guarded else None
+    trace.guard("equals", name_source, real.__name__, "the method that is called")
+    receiver = _part(owner, source and source.attr("__self__"), guarded)
+    return BoundRule(receiver, real.__name__, source=source)
+
+
+def _partial(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    trace.guard("type", guarded, real, "it is called as a partial")
+    trace.guard("length", source and guarded and source.attr("args"), real.args, "its arguments")
+    trace.guard("keys", source and guarded and source.attr("keywords"), real.keywords, "its keywords")  # fmt: skip
+    args = [
+        _part(x, source and source.attr("args").item(i), guarded) for i, x in enumerate(real.args)
+    ]
+    keywords = {
+        k: _part(x, source and source.attr("keywords").item(k), guarded)
+        for k, x in real.keywords.items()
+    }
+    function = _part(real.func, source and source.attr("func"), guarded)
+    return Partial(function, list[Value](args), dict[str, Value](keywords), source=source)
+
+
+def _cell(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    try:
+        content: Value | None = _part(real.cell_contents, source and source.cell_content(), guarded)
+    except ValueError:
+        content = None
+    return Cell(content, outside=True, source=source)
+
+
+def _exception(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
+    trace.guard("type", guarded, real, "its class decides which handler takes it")
+    return ObjectValue(real, source=source)
+
+
+_MODELS: tuple[tuple[type | tuple[type, ...], Model], ...] = (
+    (torch.Tensor, _tensor),
+    ((enum.Enum, type), _by_value),
+    (list, _list),
+    (tuple, _tuple),
+    (dict, _dict),
+    (types.MappingProxyType, _proxy),
+    ((set, frozenset), _set),
+    (types.FunctionType, _function),
+    (types.MethodType, _method),
+    ((types.BuiltinFunctionType, types.MethodWrapperType), _builtin),
+    (
+        (types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType,
+         torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops._OpNamespace), _by_identity,
+    ),
+    (functools.partial, _partial),
+    (types.CellType, _cell),
+    (BaseException, _exception),
+)  # fmt: skip
+
+
+def constant_value(real: Any) -> Value:
+    """A value for an object that the code itself holds: constants, tuples of them, classes."""
+    if is_constant(real):
+        return Constant(real)
+    if type(real) is tuple:
+        return TupleValue(tuple(constant_value(item) for item in real))
+    if type(real) is frozenset:
+        return SetValue({item: constant_value(item) for item in real}, frozenset)
+    if type(real) is torch.Size:
+        return TupleValue(tuple(Constant(item) for item in real), torch.Size)
+    return ObjectValue(real)
+
+
+# ------------------------------------------------------------------------------ names
+
+
+def is_library(function: Any) -> bool:
+    """Whether an object belongs to torch or the standard library: taken as unchanging."""
+    module = getattr(function, "__module__", None) or ""
+    if isinstance(function, types.FunctionType):
+        module = function.__globals__.get("__name__", module)
+    root = module.partition(".")[0]
+    return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
+
+
+def global_value(frame: SymbolicFrame, name: str) -> Value:
+    """What a global name means in a frame. Raises Raised(NameError)."""
+    trace = frame.trace
+    written = trace.ledger.global_(frame.globals, name)
+    if written is not None:
+        return written
+    if name in frame.globals:
+        return trace.cached_global(frame, name)
+    builtins = trace.view.builtins
+    if name not in builtins:
+        raise raise_real(NameError(f"name {name!r} is not defined"))
+    if frame.globals is trace.view.globals:
+        trace.guard("lacks_key", GLOBALS, frame.globals, "the builtin of that name is used", key=name)  # fmt: skip
+    return trace.look(Lazy(builtins[name], trusted=True))
+
+
+def global_source(frame: SymbolicFrame, name: str) -> Source | None:
+    """Where a global of a frame is found again."""
+    if frame.globals is frame.trace.view.globals:
+        return glob(name)
+    function = frame.function
+    if function is None or function.trusted or function.globals_source is None:
+        return None
+    source: Source = function.globals_source.global_of(name)
+    return source
+
+
+def imported(frame: SymbolicFrame, name: str, level: int, names: Value) -> Value:
+    """The module that an import statement binds; only modules that are loaded already."""
+    if level:
+        package = str(frame.globals.get("__package__") or "")
+        base = package.rsplit(".", level - 1)[0] if level > 1 else package
+        name = f"{base}.{name}" if name else base
+    wanted = name if not _is_none(names) else name.partition(".")[0]
+    if name not in sys.modules or wanted not in sys.modules:
+        raise Break(UNKNOWN_CALL, f"import of {name}, which is not loaded yet")
+    return frame.trace.look(Lazy(sys.modules[wanted], trusted=True))
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Constant) and value.real is None

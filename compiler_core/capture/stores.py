@@ -1,0 +1,126 @@
+"""Writing and deleting attributes.
+
+Objects made in the trace are changed in their model; for outside objects the write goes to the
+ledger. Properties and `__setattr__` of the program are followed; torch.nn.Module's own is known.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING
+
+import torch
+
+from compiler_core.capture.breaks import AUTOGRAD, SIDE_EFFECT, Break, raise_real
+from compiler_core.capture.instances import MISSING, call_special, class_lookup, own_attribute
+from compiler_core.capture.values.base import Lazy, Value
+from compiler_core.capture.values.constant import Constant
+from compiler_core.capture.values.containers import TupleValue
+from compiler_core.capture.values.functions import Cell, FunctionValue
+from compiler_core.capture.values.objects import Instance, ObjectValue, SuperValue
+from compiler_core.capture.values.tensor import TensorValue
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
+
+__all__ = ["delete_attribute", "store_attribute", "store_plain"]
+
+
+def store_attribute(trace: Trace, target: Value, name: str, value: Value) -> None:
+    """`target.name = value`. Raises Break, Raised."""
+    target = trace.look(target)
+    if isinstance(target, TensorValue):
+        raise Break(AUTOGRAD if name in ("grad", "requires_grad", "data") else SIDE_EFFECT, f"tensor.{name} is set")  # fmt: skip
+    if isinstance(target, Cell) and name == "cell_contents":
+        return trace.ledger.store_cell(target, value)
+    if isinstance(target, FunctionValue):
+        trace.touch()
+        target.attributes[name] = value
+        return None
+    if not isinstance(target, (Instance, ObjectValue, TupleValue)):
+        raise Break(SIDE_EFFECT, f"{target.describe()}.{name} is set")
+    if isinstance(target, ObjectValue) and isinstance(target.real, (types.ModuleType, type)):
+        return _store_on_module(trace, target, name, value)
+    setter, owner, _ = class_lookup(target.python_type(), "__setattr__")
+    if isinstance(setter, types.FunctionType) and owner is not torch.nn.Module:
+        call_special(trace, target, "__setattr__", [Constant(name), value])
+        return None
+    if owner is torch.nn.Module:
+        return _store_on_nn_module(trace, target, name, value)
+    return store_plain(trace, target, name, value)
+
+
+def store_plain(trace: Trace, target: Value, name: str, value: Value) -> None:
+    """`object.__setattr__(target, name, value)`."""
+    from compiler_core.capture.calls import call
+
+    target = trace.look(target)
+    cls = target.python_type()
+    found, _, _ = class_lookup(cls, name)
+    if isinstance(found, property):
+        if found.fset is None:
+            raise raise_real(AttributeError(f"property {name!r} of {cls.__name__!r} object has no setter"))  # fmt: skip
+        call(trace, trace.look(Lazy(found.fset, trusted=True)), [target, value], {})
+        return
+    is_slot = isinstance(found, types.MemberDescriptorType)
+    if found is not MISSING and hasattr(type(found), "__set__") and not is_slot:
+        raise Break(SIDE_EFFECT, f"{cls.__name__}.{name} is a {type(found).__name__}")
+    if isinstance(target, (Instance, TupleValue)):
+        trace.touch()
+        target.attributes[name] = value
+        return
+    assert isinstance(target, ObjectValue)
+    if not is_slot and not hasattr(target.real, "__dict__"):
+        raise Break(SIDE_EFFECT, f"{cls.__name__} has no __dict__")
+    _refuse_known_dict(trace, target)
+    trace.ledger.store_attribute(target, name, value)
+
+
+def _refuse_known_dict(trace: Trace, target: ObjectValue) -> None:
+    """A dict that the program has seen as `obj.__dict__` would not show the write."""
+    if id(getattr(target.real, "__dict__", None)) in trace.known:
+        raise Break(SIDE_EFFECT, "an attribute is set on an object whose __dict__ was read")
+
+
+def _store_on_module(trace: Trace, target: ObjectValue, name: str, value: Value) -> None:
+    if target.real.__class__ not in (types.ModuleType, type):
+        raise Break(SIDE_EFFECT, f"{target.describe()}.{name} is set")
+    if isinstance(target.real, type):
+        raise Break(SIDE_EFFECT, f"the class attribute {target.describe()}.{name} is set")
+    trace.ledger.store_attribute(target, name, value)
+
+
+def _store_on_nn_module(trace: Trace, target: Value, name: str, value: Value) -> None:
+    """Plain attributes and buffers of an outside module. Parameters and children break."""
+    looked = trace.look(value)
+    if not isinstance(target, ObjectValue):
+        raise Break(SIDE_EFFECT, "a torch.nn.Module that was made in the trace")
+    stores = target.real.__dict__
+    is_special = issubclass(looked.python_type(), (torch.nn.Parameter, torch.nn.Module))
+    if is_special or name in stores["_parameters"] or name in stores["_modules"]:
+        raise Break(SIDE_EFFECT, f"a parameter or submodule {name!r} is set")
+    found, _, _ = class_lookup(target.python_type(), name)
+    if isinstance(found, property):
+        return store_plain(trace, target, name, value)
+    if name in stores["_buffers"] and not issubclass(looked.python_type(), (torch.Tensor, type(None))):  # fmt: skip
+        raise Break(SIDE_EFFECT, f"buffer {name!r} is set to something that is no tensor")
+    _refuse_known_dict(trace, target)
+    return trace.ledger.store_attribute(target, name, value)
+
+
+def delete_attribute(trace: Trace, target: Value, name: str) -> None:
+    """`del target.name`."""
+    target = trace.look(target)
+    if isinstance(target, SuperValue) or not isinstance(target, (Instance, ObjectValue)):
+        raise Break(SIDE_EFFECT, f"{target.describe()}.{name} is deleted")
+    deleter, owner, _ = class_lookup(target.python_type(), "__delattr__")
+    if isinstance(deleter, types.FunctionType):
+        raise Break(SIDE_EFFECT, f"{owner.__name__} has its own __delattr__")
+    if own_attribute(trace, target, name) is None:
+        raise raise_real(AttributeError(name))
+    trace.touch()
+    if isinstance(target, Instance):
+        del target.attributes[name]
+    else:
+        _refuse_known_dict(trace, target)
+        trace.ledger.delete_attribute(target, name)

@@ -1,0 +1,64 @@
+"""What the ATen operators under one torch-level call do: draw random numbers, write to memory.
+
+In: operators, as a dispatch mode above the fake tensors. Out: the storages written to; a Break when
+an operator is random. One torch call may run many operators, and only they know for sure.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from compiler_core.capture.breaks import AUTOGRAD, RANDOM, Break
+
+__all__ = ["Watch", "storage_of"]
+
+_REFUSED = {
+    "aten::set_": "Tensor.set_", "aten::resize_": "Tensor.resize_", "aten::detach_": "Tensor.detach_",
+}  # fmt: skip
+
+
+def storage_of(tensor: torch.Tensor) -> int:
+    """The identity of the memory behind a tensor."""
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _is_random(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    if torch.Tag.nondeterministic_seeded not in func.tags:
+        return False
+    for index, argument in enumerate(func._schema.arguments):
+        if argument.name in ("dropout_p", "p"):
+            given = kwargs.get(argument.name, args[index] if index < len(args) else argument.default_value)  # fmt: skip
+            return bool(given != 0.0)
+    return True
+
+
+class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Records `written`, the storages that operators wrote to."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.written: set[int] = set()
+
+    def __torch_dispatch__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if _is_random(func, args, kwargs):
+            raise Break(RANDOM, str(func).removesuffix(".default"))
+        if func._schema.is_mutable:
+            self._note(func, args, kwargs)
+        return func(*args, **kwargs)
+
+    def _note(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if func._schema.name in _REFUSED:
+            raise Break(AUTOGRAD, f"{_REFUSED[func._schema.name]} changes what a tensor is")
+        for index, argument in enumerate(func._schema.arguments):
+            if argument.alias_info is None or not argument.alias_info.is_write:
+                continue
+            given = args[index] if index < len(args) else kwargs.get(argument.name)
+            for tensor in given if isinstance(given, (list, tuple)) else (given,):
+                if isinstance(tensor, torch.Tensor):
+                    self.written.add(storage_of(tensor))

@@ -1,0 +1,78 @@
+"""Kernels that the user replaces: `options={"replace": {"kernels/<name>": path}}`.
+
+In: the generated kernels and the option. Out: the kernels with the files' texts. A line that is as
+before keeps its origins; lines that differ take the union of those that they stand in for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from difflib import SequenceMatcher
+from pathlib import Path
+
+from compiler_core.errors import BAD_VALUE, OptionError, closest
+from compiler_core.options import Context
+from compiler_core.provenance import Origins, handle, union
+from compiler_core.stages import KernelSource
+
+__all__ = ["apply_replacements", "check_replacements", "matched_origins"]
+
+_PREFIX = "kernels/"
+
+
+def apply_replacements(
+    kernels: Sequence[KernelSource], part: str, context: Context
+) -> tuple[KernelSource, ...]:
+    """The kernels, with the sources that the option names; a "replace" decision for each.
+
+    Raises OptionError for a file that cannot be read and for a key that names no kernel.
+    """
+    wanted = {key: path for key, path in context.options.replace.items() if key.startswith(_PREFIX)}
+    names = [kernel.name for kernel in kernels]
+    check_replacements(wanted, names)
+    return tuple(_replaced(kernel, wanted, part, context) for kernel in kernels)
+
+
+def check_replacements(wanted: Mapping[str, str], names: Sequence[str]) -> None:
+    """Every key is that of a kernel. Raises OptionError with the valid names."""
+    valid = [_PREFIX + name for name in names]
+    for key in wanted:
+        if key not in valid:
+            raise OptionError(BAD_VALUE, f"option 'replace' names {key!r}{closest(key, valid)}")
+
+
+def _replaced(
+    kernel: KernelSource, wanted: Mapping[str, str], part: str, context: Context
+) -> KernelSource:
+    path = wanted.get(_PREFIX + kernel.name)
+    if path is None:
+        return kernel
+    try:
+        text = Path(path).read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        what = f"option 'replace' gives {path!r} for {_PREFIX + kernel.name!r}: {error}"
+        raise OptionError(BAD_VALUE, what) from error
+    origins = matched_origins(kernel.source, kernel.line_origins, text)
+    about = {handle("fuse", f"{part}/{kernel.name}")}
+    context.recorder.decide("replace", about, "replaced", f"its text is that of {path}")
+    return replace(kernel, source=text, line_origins=origins)
+
+
+def matched_origins(old: str, origins: Sequence[Origins], new: str) -> tuple[Origins, ...]:
+    """Origins for the lines of `new`, an edited `old` whose lines have `origins`.
+
+    >>> a, b = frozenset({"fuse:forward/k.a"}), frozenset({"fuse:forward/k.b"})
+    >>> matched_origins("1\\n2\\n", (a, b), "1\\n3\\n4\\n") == (a, b, b)
+    True
+    """
+    before, after = old.splitlines(), new.splitlines()
+    found: list[Origins] = []
+    for tag, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            found += origins[i:j]
+        elif tag == "insert":  # stands between two lines: serves what they serve
+            found += [union(*origins[max(i - 1, 0) : i + 1])] * (m - k)
+        elif tag == "replace":
+            found += [union(*origins[i:j])] * (m - k)
+    return tuple(found)

@@ -1,0 +1,201 @@
+"""The reference interpreter: what a program of the loop IR means, on real tensors.
+
+In: a `Program` and its arguments. Out: the tuple it returns. Every stage after `lower` is compared with
+this, so it is written to be checked by eye: nests run in order (`interpret_nest.py`), library calls
+are the ATen operators themselves, memory is one flat tensor per buffer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from compiler_core.ir.index import Index
+from compiler_core.ir.interpret_nest import Trace, run_nest
+from compiler_core.ir.loop import Block, Buffer, Call, Loop, Nest, Program, Reduce, Store, View
+
+__all__ = ["Trace", "operator_of", "run_program"]
+
+
+@torch.no_grad()
+def run_program(
+    program: Program, inputs: Sequence[Any], trace: Trace | None = None
+) -> tuple[Any, ...]:
+    """Run a program on its arguments (tensors and integers, in the order of `program.inputs`).
+
+    The program runs where the tensors are, whatever device its text names. `trace` is called with
+    (nest, statement, its value at every position of the axes around it). Raises TypeError or
+    ValueError for an argument that is not as declared, IndexError for an offset outside a buffer.
+    """
+    machine = _Machine.start(program, inputs)
+    for item in program.body:
+        if isinstance(item, Nest):
+            run_nest(item, machine.memory, machine.sizes, machine.device_of(item), trace)
+        else:
+            machine.call(item)
+    results = tuple(machine.result(output) for output in program.outputs)
+    for target, source in program.mutated:
+        machine.arguments[target].copy_(machine.result(source))
+    return results
+
+
+def operator_of(target: str) -> Any:
+    """The operator of a call's target: 'aten.mm.default'. Raises AttributeError if there is none."""
+    found: Any = torch.ops
+    for part in target.split("."):
+        found = getattr(found, part)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Machine:
+    """Memory and sizes of one run."""
+
+    program: Program
+    sizes: dict[str, int]
+    arguments: dict[str, Any]  # as they were passed
+    memory: dict[str, torch.Tensor]  # of each buffer, from its first element, one dimension
+    devices: dict[str, torch.device]  # that of the program's text → that of this run
+
+    @classmethod
+    def start(cls, program: Program, inputs: Sequence[Any]) -> _Machine:
+        """Bind arguments and sizes, allocate the rest."""
+        if len(inputs) != len(program.inputs):
+            raise TypeError(
+                f"program {program.name} takes {len(program.inputs)} arguments, got {len(inputs)}"
+            )
+        arguments = dict(zip(program.inputs, inputs))
+        machine = cls(program, {}, arguments, {}, {})
+        machine._bind_sizes()
+        for name, value in arguments.items():
+            if name in program.buffers:
+                machine._bind(program.buffers[name], value)
+        for name, buffer in program.buffers.items():
+            if name not in machine.memory:
+                machine.memory[name] = _garbage(
+                    machine.span(buffer), buffer.dtype.torch, machine.device(buffer.device)
+                )
+        return machine
+
+    def _bind_sizes(self) -> None:
+        for name, source in self.program.symbols.items():
+            if source is None:
+                value = self.arguments[name]
+                if value is not None:
+                    self.sizes[name] = int(value)
+            else:
+                self.sizes[name] = self.arguments[source[0]].shape[source[1]]
+
+    def _bind(self, buffer: Buffer, value: Any) -> None:
+        """An argument as memory. Raises TypeError, ValueError if it is not as declared."""
+        if not isinstance(value, torch.Tensor) or value.dtype != buffer.dtype.torch:
+            got = value.dtype if isinstance(value, torch.Tensor) else type(value).__name__
+            raise TypeError(f"argument {buffer.name} is {buffer.dtype.torch}, got {got}")
+        shape, strides = self.numbers(buffer.shape), self.numbers(buffer.strides)
+        if tuple(value.shape) != shape or not _has_strides(value, strides):
+            raise ValueError(
+                f"argument {buffer.name} has sizes {shape} and strides {strides}, "
+                f"got {tuple(value.shape)} and {value.stride()}"
+            )
+        self.devices.setdefault(buffer.device, value.device)
+        flat = value.detach().as_strided((self.span(buffer),), (1,), value.storage_offset())
+        self.memory[buffer.name] = flat
+
+    def device(self, text: str) -> torch.device:
+        """Where a device of the program's text is in this run."""
+        if text not in self.devices:
+            present = torch.device(text).type != "cuda" or torch.cuda.is_available()
+            self.devices[text] = torch.device(text if present else "cpu")
+        return self.devices[text]
+
+    def device_of(self, nest: Nest) -> torch.device:
+        return next((self.memory[name].device for name in _stored(nest.body)), torch.device("cpu"))
+
+    def numbers(self, parts: Sequence[Index]) -> tuple[int, ...]:
+        return tuple(part.evaluate(self.sizes) for part in parts)
+
+    def span(self, layout: Buffer | View) -> int:
+        """The number of elements from the first to the last of a layout."""
+        shape, strides = self.numbers(layout.shape), self.numbers(layout.strides)
+        if 0 in shape:
+            return 0
+        return 1 + sum((size - 1) * stride for size, stride in zip(shape, strides))
+
+    def tensor(self, view: Buffer | View) -> torch.Tensor:
+        """A buffer, or a view of one, as a tensor over its memory."""
+        name = view.buffer if isinstance(view, View) else view.name
+        offset = view.offset.evaluate(self.sizes) if isinstance(view, View) else 0
+        flat = self.memory[name]
+        if offset < 0 or ((span := self.span(view)) and offset + span > len(flat)):
+            raise IndexError(f"{view} reaches outside {name}, which has {len(flat)} elements")
+        shape, strides = self.numbers(view.shape), self.numbers(view.strides)
+        return flat.as_strided(shape, strides, flat.storage_offset() + offset)
+
+    def call(self, call: Call) -> None:
+        """Run a library kernel and bind what it returns, laid out as declared."""
+        kwargs = {key: self.argument(value) for key, value in call.kwargs}
+        found = operator_of(call.target)(*map(self.argument, call.args), **kwargs)
+        results = found if isinstance(found, tuple | list) else (found,)
+        for name, result in zip(call.outputs, results):
+            if name is not None:
+                self._bind_result(call, self.program.buffers[name], result)
+
+    def _bind_result(self, call: Call, buffer: Buffer, result: torch.Tensor) -> None:
+        shape, strides = self.numbers(buffer.shape), self.numbers(buffer.strides)
+        if result.dtype != buffer.dtype.torch or tuple(result.shape) != shape:
+            raise TypeError(
+                f"call {call.name}: {buffer.name} is {buffer.dtype.torch} of sizes {shape}, the "
+                f"operator gave {result.dtype} of {tuple(result.shape)}"
+            )
+        place = torch.empty(self.span(buffer), dtype=result.dtype, device=result.device)
+        place.as_strided(shape, strides).copy_(result)
+        self.memory[buffer.name] = place
+
+    def argument(self, value: Any) -> Any:
+        match value:
+            case View():
+                return self.tensor(value)
+            case Index():
+                return value.evaluate(self.sizes)
+            case torch.device():
+                return self.device(str(value))
+            case tuple() | list():
+                return [self.argument(part) for part in value]
+        return value
+
+    def result(self, output: Any) -> Any:
+        """What the program returns for one output."""
+        if isinstance(output, str) and output in self.arguments:
+            return self.arguments[output]
+        if isinstance(output, str):
+            return self.tensor(self.program.buffers[output])
+        return self.argument(output)
+
+
+def _garbage(length: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    """Memory that makes a read before the first write show: NaN, or the largest integer."""
+    memory = torch.empty(length, dtype=dtype, device=device)
+    if dtype.is_floating_point or dtype.is_complex:
+        return memory.fill_(float("nan"))
+    return memory.fill_(True if dtype is torch.bool else torch.iinfo(dtype).max)
+
+
+def _has_strides(value: torch.Tensor, strides: Sequence[int]) -> bool:
+    """Strides agree where they matter: in dimensions of more than one element."""
+    if value.numel() == 0:
+        return True
+    return all(
+        have == want for size, have, want in zip(value.shape, value.stride(), strides) if size > 1
+    )
+
+
+def _stored(block: Block) -> Iterator[str]:
+    """Names of the buffers that a block stores to."""
+    for statement in block:
+        if isinstance(statement, Store):
+            yield statement.buffer
+        elif isinstance(statement, Loop | Reduce):
+            yield from _stored(statement.body)
