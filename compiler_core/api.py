@@ -60,7 +60,7 @@ _active = _Active()
 
 
 def _on_frame(view: FrameView, entries: list[Entry]) -> Decision:
-    return compile_frame(view, entries, _active.request, _active.recorder)
+    return compile_frame(view, entries, _active.request, _active.recorder, _hook.opaque)
 
 
 _hook = TorchHook(_on_frame)

@@ -29,6 +29,7 @@ from compiler_core.stages import Captured
 __all__ = ["Request", "compile_frame"]
 
 Backend = Callable[[Any, list[Any]], Callable[..., Any]]
+Opaque = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +43,12 @@ class Request:
 
 
 def compile_frame(
-    view: FrameView, entries: list[Entry], request: Request, recorder: Recorder
+    view: FrameView, entries: list[Entry], request: Request, recorder: Recorder, opaque: Opaque
 ) -> Decision:
-    """Decide about one frame. Raises only what the user asked to see (`fullgraph`, `strict`)."""
+    """Decide about one frame. Raises only what the user asked to see (`fullgraph`, `strict`).
+
+    opaque: hides a callable's frames, and all below them, from interception.
+    """
     if len(entries) >= request.options.recompile_limit:
         return _limit_reached(view, entries, recorder)
     context = Context(request.options, recorder)
@@ -54,14 +58,16 @@ def compile_frame(
         code.co_name, code.co_filename, code.co_firstlineno, _source(code), reason
     ) as version:
         try:
-            decision = _compile(view, entries, request, context)
+            decision = _compile(view, entries, request, context, opaque)
         except CannotCapture as refusal:
             decision = _skipped(version, str(refusal), context)
         log_version(version)
     return decision
 
 
-def _compile(view: FrameView, entries: list[Entry], request: Request, context: Context) -> Decision:
+def _compile(
+    view: FrameView, entries: list[Entry], request: Request, context: Context, opaque: Opaque
+) -> Decision:
     recorder = context.recorder
     with recorder.phase("capture"):
         captured = capture_frame(view, context, entries)
@@ -69,9 +75,10 @@ def _compile(view: FrameView, entries: list[Entry], request: Request, context: C
     with recorder.phase("guards"):
         table = compile_guards(captured, view)
     recorder.here.guards.extend(_guard_records(captured))
-    call = _first_call(_graph_callable(captured, request, context), recorder)
+    call = opaque(_graph_callable(captured, request, context))
+    first = opaque(_first_call(call, view.globals, captured.graph_name, recorder))
     with recorder.phase("replacement"):
-        code = assemble(captured, call)
+        code = assemble(captured, first)
     counters.recompiles += bool(entries)
     return Keep(code, table, recorder.here.name)
 
@@ -120,19 +127,21 @@ def _fallback(captured: Captured, error: Exception, context: Context) -> Callabl
     return captured.graph.forward
 
 
-def _first_call(call: Callable[..., Any], recorder: Recorder) -> Callable[..., Any]:
-    """`call`, counted as a graph when it has run once."""
-    name, is_first = recorder.here.name, True
+def _first_call(
+    call: Callable[..., Any], globals_: dict[str, Any], name: str, recorder: Recorder
+) -> Callable[..., Any]:
+    """What stands under the graph's name at first: runs it, counts it, then leaves `call` in its place."""
+    version, has_run = recorder.here.name, False
 
     def run(*inputs: Any) -> Any:
-        nonlocal is_first
-        if not is_first:
-            return call(*inputs)
-        if recorder.keeps_inputs:
-            recorder.inputs[name] = [copy_of(value) for value in inputs]
+        nonlocal has_run
+        if recorder.keeps_inputs and not has_run:
+            recorder.inputs[version] = [copy_of(value) for value in inputs]
         outputs = call(*inputs)
-        is_first = False
-        counters.graphs += 1
+        counters.graphs += not has_run
+        has_run = True
+        if globals_.get(name) is run:
+            globals_[name] = call
         return outputs
 
     return run

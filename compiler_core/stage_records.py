@@ -17,6 +17,7 @@ from compiler_core.ir.text import print_program, statement_handles
 from compiler_core.pipeline import Compilation, PartCode
 from compiler_core.provenance import NOWHERE, Handle, Origins, handle, stage_of
 from compiler_core.recording import Item, StageRecord
+from compiler_core.source_record import source_record
 from compiler_core.stages import (
     Artifact,
     Captured,

@@ -56,4 +56,3 @@ def _check(
             raise NotSupportedYet(DOUBLE_BACKWARD, "an input is no longer alive")
         if tensor._version != version:
             raise NotSupportedYet(DOUBLE_BACKWARD, "an input was written since")
-

@@ -34,13 +34,16 @@ def attach(partitioned: Partitioned, forward_call: Call, backward_call: Call | N
     tangents) → gradients; it is not called before the first backward, so it may build itself then.
     Both may empty the list. When nothing needs a gradient, at compile time or at the call, there
     is no autograd.Function: the cost is that of `forward_call` and of the checks around it.
+    Raises ValueError when a backward call is needed and not given.
     """
     if partitioned.joint.graph.meta.get("autocast"):
         forward_call = _without_autocast(forward_call)
     rebuild = rebuilder(partitioned.joint)
     plain = _plain(partitioned, forward_call, rebuild)
-    if partitioned.backward is None or backward_call is None:
+    if partitioned.backward is None:
         return plain
+    if backward_call is None:
+        raise ValueError("the graph has a backward part, so `backward_call` cannot be None")
     differentiable = _differentiable(partitioned, forward_call, backward_call, rebuild)
 
     def run(*inputs: Any) -> tuple[Any, ...]:
@@ -129,8 +132,8 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
         def forward(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
             ctx.inputs = [weakref.ref(t) if isinstance(t, torch.Tensor) else t for t in inputs]
             ctx.versions = [t._version if isinstance(t, torch.Tensor) else 0 for t in inputs]
-            results = forward_call(list(inputs))
-            saved = list(results[first_saved:])
+            results = _no_views(forward_call(list(inputs)), outputs)
+            saved = results[first_saved:]
             for position, number in as_input:  # the very object, so that autograd knows it
                 saved[position] = inputs[number]
             for position, number in as_output:
@@ -161,6 +164,18 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
             return tuple(result)
 
     return Compiled
+
+
+def _no_views(results: Sequence[Any], outputs: int) -> list[Any]:
+    """The results, an output that is a view of a value nobody else sees as a plain tensor.
+
+    Autograd forbids to write in place to a view that a custom function returns; eager allows it.
+    """
+    made = list(results)
+    for number, output in enumerate(results[:outputs]):
+        if isinstance(output, torch.Tensor) and output._is_view():
+            made[number] = output.detach()
+    return made
 
 
 def _where_saved(

@@ -18,8 +18,9 @@ from compiler_core.capture.symbolic import NoForm, text_of
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
-__all__ = ["Hints", "guard_shapes"]
+__all__ = ["SYMBOLIC_INT", "Hints", "guard_shapes"]
 
+SYMBOLIC_INT = "it is a symbolic int"  # the reason of such a type guard
 _MARKS = ("_cutaway_dynamic", "_dynamo_dynamic_indices")
 
 
@@ -28,6 +29,12 @@ class Hints:
     """Dimensions that differed from an earlier version: guard text of the source → dimensions."""
 
     changed: dict[str, frozenset[int]] = field(default_factory=dict)
+    versions: int = 0  # of this frame, kept so far
+    ints: frozenset[str] = frozenset()  # guard texts of ints that differed
+
+    def is_symbolic(self, source: Source) -> bool:
+        """Whether an int had another value in an earlier version."""
+        return bool(self.ints) and source.guard() in self.ints
 
     def of(self, real: torch.Tensor, source: Source) -> tuple[int, ...]:
         """The symbolic dimensions of a tensor. Sizes 0 and 1 stay plain unless marked."""
@@ -39,10 +46,12 @@ class Hints:
 
 def guard_shapes(trace: Trace) -> None:
     """Add a `shape` guard for each condition that the ShapeEnv recorded."""
-    places = trace.builder.sizes.places
+    places, numbers = trace.builder.sizes.places, trace.builder.sizes.numbers
     inputs = {entry.first_node: entry for entry in trace.builder.inputs}
 
     def size(symbol: Any) -> str:
+        if symbol in numbers:
+            return numbers[symbol][0].guard()
         node, dim, _ = places[symbol]
         return inputs[node].source.size(dim).guard()
 

@@ -16,6 +16,7 @@ from compiler_core.capture.sources import Source
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.containers import DictValue, ListValue, SetValue
 from compiler_core.capture.values.functions import Cell
+from compiler_core.capture.values.iterators import SequenceIterator
 from compiler_core.capture.values.objects import ObjectValue
 from compiler_core.provenance import Origins
 
@@ -161,11 +162,23 @@ class Ledger:
             key = (id(target), *place) if place else None
             self._add("item", text, (target, *values), target, key)
 
+    def advance(self, iterator: SequenceIterator) -> None:
+        """Items are taken from a real iterator; how many is known when the statement is written."""
+
+        def text(r: Render) -> str:
+            source = r(iterator)
+            if iterator.done:
+                return f"for _ in {source}: pass"
+            return f"for _ in zip(range({iterator.taken}), {source}): pass"
+
+        if not any(entry.target is iterator for entry in self.entries):
+            self._add("iterator", text, (), iterator)
+
 
 def _commutes(entries: list[Entry], previous: Entry) -> bool:
     """Whether a later store may take the place of `previous`: only plain stores lie in between."""
     start = next(i for i, entry in enumerate(entries) if entry is previous)
-    return all(e.kind in ("attribute", "cell", "global") for e in entries[start:])
+    return all(e.kind in ("attribute", "cell", "global", "iterator") for e in entries[start:])
 
 
 def _attribute_text(name: str) -> str:

@@ -120,7 +120,7 @@ def _check_overlap(trace: Trace) -> None:
     inputs = trace.builder.inputs
     for written in trace.builder.written_inputs():
         for other in inputs:
-            if other is written:
+            if other is written or other.value is None or written.value is None:
                 continue
             if _share_memory(written.value.real, other.value.real):
                 if trace.breaks_overlap:

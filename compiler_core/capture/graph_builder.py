@@ -57,10 +57,11 @@ class Input:
 
     __slots__ = ("dynamic", "first_node", "source", "storage", "value")
 
-    def __init__(self, value: TensorValue, source: Source, dynamic: tuple[int, ...]):
-        self.value, self.source, self.dynamic = value, source, dynamic
-        self.first_node = value.node
-        self.storage = storage_of(value.fake)
+    def __init__(self, value: TensorValue | fx.Node, source: Source, dynamic: tuple[int, ...]):
+        self.source, self.dynamic = source, dynamic
+        self.value = value if isinstance(value, TensorValue) else None
+        self.first_node = value.node if isinstance(value, TensorValue) else value
+        self.storage = storage_of(value.fake) if isinstance(value, TensorValue) else None
 
 
 class GraphBuilder:
@@ -76,7 +77,7 @@ class GraphBuilder:
             shape_env=self.shape_env, allow_non_fake_inputs=False
         )
         self.inputs: list[Input] = []
-        self.sizes = Sizes(self.graph)
+        self.sizes = Sizes(self.graph, number_input=self._number_input)
         self.written: set[int] = set()
         self.calls = 0
         self._by_fake: dict[int, TensorValue] = {}
@@ -101,6 +102,20 @@ class GraphBuilder:
             reason = "it is an input of the graph"
             self.trace.guard("tensor", source, real, reason, dynamic=dynamic)
         return value
+
+    def number(self, real: int, source: Source) -> Value:
+        """A symbolic int from outside: an input of the graph once the graph uses it."""
+        number = self.shape_env.create_unspecified_symint_and_symbol(
+            real, InputSource(source.guard()), DimDynamic.DYNAMIC
+        )
+        self.sizes.numbers[number.node.expr] = source, number
+        return SymbolicNumber(number, source=source)
+
+    def _number_input(self, source: Source, number: Any) -> fx.Node:
+        node = self.graph.placeholder(_placeholder_name(source, self.inputs))
+        self._annotate(node, number)
+        self.inputs.append(Input(node, source, ()))
+        return node
 
     def _fake(self, real: torch.Tensor, source: Source, dynamic: tuple[int, ...]) -> torch.Tensor:
         if not dynamic:
@@ -269,7 +284,7 @@ class GraphBuilder:
         return tuple(
             GraphInput(
                 entry.first_node.name, entry.source.expr(hidden), entry.first_node.meta["val"],
-                isinstance(entry.value.real, torch.nn.Parameter), entry.dynamic,
+                entry.value is not None and isinstance(entry.value.real, torch.nn.Parameter), entry.dynamic,
             )
             for entry in self.inputs
         )  # fmt: skip

@@ -21,8 +21,10 @@ import torch
 from torch._C._dynamo import guards as torch_guards
 
 from compiler_core.capture import guard_predicates
+from compiler_core.capture.guard_conditions import open_dimensions, symbolic_strides
 from compiler_core.capture.guard_explain import explain_rows
-from compiler_core.capture.guard_kinds import KINDS, Fact, open_dimensions, symbolic_strides
+from compiler_core.capture.guard_facts import Fact
+from compiler_core.capture.guard_kinds import KINDS
 from compiler_core.capture.guard_paths import Paths
 from compiler_core.capture.guards import Guards
 from compiler_core.errors import INTERNAL, InternalError

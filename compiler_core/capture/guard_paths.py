@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from compiler_core.capture.guard_kinds import KINDS, Fact, Inject, open_dimensions
+from compiler_core.capture.guard_conditions import Inject, open_dimensions
+from compiler_core.capture.guard_facts import Fact
+from compiler_core.capture.guard_kinds import KINDS
 from compiler_core.capture.sources import Source
 
 __all__ = ["Paths"]

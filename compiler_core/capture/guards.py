@@ -11,7 +11,8 @@ import re
 from typing import Any
 
 from compiler_core.capture.frames import FrameView
-from compiler_core.capture.guard_kinds import KINDS, STATES, Fact
+from compiler_core.capture.guard_facts import STATES, Fact
+from compiler_core.capture.guard_kinds import KINDS
 from compiler_core.capture.sources import Source, constant
 from compiler_core.errors import closest
 from compiler_core.stages import GuardRow

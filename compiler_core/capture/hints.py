@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from compiler_core.capture.dynamic_shapes import Hints
+from compiler_core.capture.dynamic_shapes import SYMBOLIC_INT, Hints
 from compiler_core.capture.frames import FrameView
 
 __all__ = ["hints_from"]
@@ -19,10 +19,12 @@ __all__ = ["hints_from"]
 def hints_from(prior: Sequence[Any], view: FrameView) -> Hints:
     """Dimensions whose size is not the one that a version was made for."""
     changed: dict[str, frozenset[int]] = {}
+    ints: set[str] = set()
     for entry in prior:
+        ints |= _changed_ints(entry.guard_table, view)
         for source, dims in _changed_sizes(entry.guard_table, view).items():
             changed[source] = changed.get(source, frozenset()) | dims
-    return Hints(changed)
+    return Hints(changed, len(prior), frozenset(ints))
 
 
 def _changed_sizes(table: Any, view: FrameView) -> dict[str, frozenset[int]]:
@@ -40,6 +42,23 @@ def _changed_sizes(table: Any, view: FrameView) -> dict[str, frozenset[int]]:
         dims = {i for i, n in enumerate(sizes) if n is None or n != value.shape[i]}
         if dims:
             found[row.source] = frozenset(dims)
+    return found
+
+
+def _changed_ints(table: Any, view: FrameView) -> set[str]:
+    """Ints that were compiled in as constants and are other ints now, or were symbolic already."""
+    found = set()
+    for row in table.rows:
+        is_symbolic = row.kind == "type" and row.reason == SYMBOLIC_INT
+        if row.kind != "equals" and not is_symbolic:
+            continue
+        try:
+            value = eval(row.source, {"L": view.locals, "G": view.globals, **table.namespace})
+        except Exception:
+            continue
+        if type(value) is int and (is_symbolic or row.expected != repr(value)):
+            if is_symbolic or row.expected.lstrip("-").isdigit():
+                found.add(row.source)
     return found
 
 

@@ -18,7 +18,7 @@ from compiler_core.capture.resolve import constant_value, is_library
 from compiler_core.capture.sources import Source
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
-from compiler_core.capture.values.containers import TupleValue
+from compiler_core.capture.values.containers import DictValue, TupleValue
 from compiler_core.capture.values.functions import BoundRule, MethodValue
 from compiler_core.capture.values.objects import Instance, ObjectValue, SuperValue
 
@@ -123,8 +123,6 @@ def own_attribute(trace: Trace, value: Value, name: str) -> Value | None:
 
 def _dict_of(trace: Trace, value: ObjectValue) -> Value:
     """`obj.__dict__`: readable as long as nothing was written to the object in this trace."""
-    from compiler_core.capture.values.containers import DictValue
-
     if trace.ledger.is_written(value):
         raise Break(ATTRIBUTE, "__dict__ of an object that was written to")
     source = value.source.attr("__dict__") if value.source else None
@@ -155,9 +153,8 @@ def _module_attribute(trace: Trace, value: ObjectValue, name: str) -> Value:
         real = value.real.__dict__.get(store, {})
         known = trace.known.get(id(real))
         if known is not None and trace.ledger.is_written(known):
-            entry = known.items.get(name)  # type: ignore[attr-defined]
-            if entry is not None:
-                return entry[1]  # type: ignore[no-any-return]
+            if isinstance(known, DictValue) and name in known.items:
+                return known.items[name][1]
         elif name in real:
             source = value.source.attr(name) if value.source else None
             return Lazy(real[name], source=source, trusted=source is None)

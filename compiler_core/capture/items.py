@@ -102,14 +102,14 @@ def index_of(trace: Trace, key: Value) -> Any:
 def _sequence_item(trace: Trace, container: ListValue | TupleValue, key: Value) -> Value:
     index = index_of(trace, key)
     try:
-        found = container.items[index]
+        found: Any = container.items[index]
     except IndexError:
         name = container.python_type().__name__
         raise raise_real(IndexError(f"{name} index out of range")) from None
     if not isinstance(index, slice):
-        return found  # type: ignore[return-value]
+        return found  # type: ignore[no-any-return]
     if isinstance(container, ListValue):
-        return ListValue(list(found))  # type: ignore[call-overload]
+        return ListValue(list(found))
     import torch
 
     return TupleValue(tuple(found), torch.Size if container.cls is torch.Size else tuple)  # type: ignore[arg-type]

@@ -140,10 +140,13 @@ def next_item(trace: Trace, iterator: Value) -> Value:
 def _next_of_sequence(trace: Trace, it: Any) -> Value:
     items = it.items if it.items is not None else it.of.items
     position = len(items) - 1 - it.position if it.reverse else it.position
+    if it.outside:
+        trace.ledger.advance(it)
     if it.done or not 0 <= position < len(items):
         it.done = True
         raise stop()
     it.position += 1
+    it.taken += 1
     return items[position]  # type: ignore[no-any-return]
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from compiler_core.capture.dialect import ExceptionEntry, Instruction
 from compiler_core.capture.versions import CURRENT
-from compiler_core.capture.versions.table import Step, Version
+from compiler_core.capture.versions.table import Step
 from compiler_core.provenance import Span
 
 __all__ = [
@@ -101,19 +101,19 @@ same_code = _Code
 
 @functools.lru_cache(maxsize=2048)
 def _decode(key: _Code) -> Decoded:
-    code = key.code
-    groups = list(_groups(code, CURRENT))
+    body = _Physical.of(key.code)
+    groups = list(_groups(body.units))
     found: list[Instruction] = []
     index_of_offset: dict[int, int] = {}
     for group in groups:
         index_of_offset.update(dict.fromkeys(group.offsets, len(found)))
-        found += _expand(group, code, CURRENT)
+        found += _expand(group, body)
     starts = [group.offsets[0] for group in groups]
     return Decoded(
-        code,
+        key.code,
         tuple(found),
         index_of_offset,
-        _exception_entries(code),
+        _exception_entries(key.code),
         {group.offsets[0]: group.parts[-1].offset for group in groups},
         dict(pairwise(starts)),
     )
@@ -128,6 +128,32 @@ def _exception_entries(code: CodeType) -> tuple[ExceptionEntry, ...]:
 
 
 @dataclass(frozen=True, slots=True)
+class _Physical:
+    """A code object as CPython wrote it. `units` are its instructions, EXTENDED_ARG among them."""
+
+    code: CodeType
+    units: tuple[dis.Instruction, ...]
+    position: dict[int, int]  # offset → position in `units`
+    prologue: int  # offset of the first RESUME: before it, cells are made
+    cells: frozenset[str]
+
+    @classmethod
+    def of(cls, code: CodeType) -> _Physical:
+        units = tuple(i for i in dis.get_instructions(code) if i.opname != "CACHE")
+        resume = next((i.offset for i in units if i.opname == "RESUME"), 0)
+        position = {i.offset: n for n, i in enumerate(units)}
+        cells = frozenset(code.co_cellvars + code.co_freevars)
+        return cls(code, units, position, resume, cells)
+
+    def behind(self, offset: int, opcode: str) -> int:
+        """The offset behind the instruction `opcode`, which is at `offset`."""
+        here, after = self.units[self.position[offset] :][:2]
+        if here.opname != opcode:
+            raise AssertionError(f"{opcode} expected at {offset}, found {here.opname}")
+        return after.offset
+
+
+@dataclass(frozen=True, slots=True)
 class _Group:
     """Physical instructions that decode together, and the offsets of all their code units."""
 
@@ -135,52 +161,57 @@ class _Group:
     offsets: tuple[int, ...]
 
 
-def _groups(code: CodeType, version: Version) -> Iterator[_Group]:
-    physical = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+def _groups(units: tuple[dis.Instruction, ...]) -> Iterator[_Group]:
     position = 0
-    while position < len(physical):
-        size = _size(physical, position, version)
-        units = physical[position : position + size]
-        parts = tuple(i for i in units if i.opname != "EXTENDED_ARG")
-        yield _Group(parts, tuple(i.offset for i in units))
+    while position < len(units):
+        size = _size(units, position)
+        taken = units[position : position + size]
+        parts = tuple(i for i in taken if i.opname != "EXTENDED_ARG")
+        yield _Group(parts, tuple(i.offset for i in taken))
         position += size
 
 
-def _size(physical: list[dis.Instruction], position: int, version: Version) -> int:
-    """How many physical instructions, EXTENDED_ARG among them, the group at a position takes."""
-    for pattern in (*version.groups, (None,)):
-        end = position
-        for name in pattern:
-            while physical[end].opname == "EXTENDED_ARG":
-                end += 1
-            if name is not None and physical[end].opname != name:
-                break
-            end += 1
-            if end == len(physical) and name != pattern[-1]:
-                break
-        else:
+def _size(units: tuple[dis.Instruction, ...], position: int) -> int:
+    """How many units the group at a position takes: the longest pattern that fits, or one opcode."""
+    for pattern in CURRENT.groups:
+        end = _end(units, position, pattern)
+        if end is not None:
             return end - position
-    raise AssertionError("the pattern of one instruction always fits")
+    end = position
+    while units[end].opname == "EXTENDED_ARG":
+        end += 1
+    return end + 1 - position
+
+
+def _end(units: tuple[dis.Instruction, ...], start: int, pattern: tuple[str, ...]) -> int | None:
+    """Where the opcodes of a pattern end, if they stand at `start`."""
+    end = start
+    for name in pattern:
+        while end < len(units) and units[end].opname == "EXTENDED_ARG":
+            end += 1
+        if end == len(units) or units[end].opname != name:
+            return None
+        end += 1
+    return end
 
 
 # ------------------------------------------------------------------------------ one group
 
 
-def _expand(group: _Group, code: CodeType, version: Version) -> Iterator[Instruction]:
+def _expand(group: _Group, body: _Physical) -> Iterator[Instruction]:
     worker, offset = group.parts[-1], group.offsets[0]
-    span = _span(worker, code)
-    refused = _refusal(group, code, version)
+    span = _span(worker, body.code)
+    refused = _refusal(worker, body)
     if refused:
         yield Instruction("UNSUPPORTED", refused, offset, None, span)
         return
-    target = _target(worker, code, version)
-    for step in version.rows[worker.opname]:
+    target = _target(worker, body)
+    for step in CURRENT.rows[worker.opname]:
         if CONDITIONS[step.when](worker):
-            op, arg = step.op, _argument(step, group, code, version)
-            if op == "LOAD_FAST" and arg in code.co_cellvars + code.co_freevars:
+            op, arg = step.op, _argument(step, group, body.code)
+            if op == "LOAD_FAST" and arg in body.cells:
                 op = "LOAD_CLOSURE"
-            jump = target if op in _JUMPING else None
-            yield Instruction(op, arg, offset, jump, span)
+            yield Instruction(op, arg, offset, target if op in _JUMPING else None, span)
 
 
 _JUMPING = frozenset(
@@ -189,43 +220,28 @@ _JUMPING = frozenset(
 )  # fmt: skip
 
 
-def _refusal(group: _Group, code: CodeType, version: Version) -> str | None:
+def _refusal(worker: dis.Instruction, body: _Physical) -> str | None:
     """Why a group is UNSUPPORTED, or None."""
-    worker = group.parts[-1]
-    reason = version.reason(worker.opname)
+    reason = CURRENT.reason(worker.opname)
     if reason:
         return f"{worker.opname}: {reason}"
-    if worker.opname not in version.rows:
+    if worker.opname not in CURRENT.rows:
         return f"{worker.opname}: it has no meaning without the call behind it"
-    cells = code.co_cellvars + code.co_freevars
-    late_cell = worker.opname == "MAKE_CELL" and worker.offset > first_resume(code)
-    cleared = worker.opname == "LOAD_FAST_AND_CLEAR" and worker.argval in cells
+    late_cell = worker.opname == "MAKE_CELL" and worker.offset > body.prologue
+    cleared = worker.opname == "LOAD_FAST_AND_CLEAR" and worker.argval in body.cells
     if late_cell or cleared:
         return f"{worker.opname}: a closure keeps a variable of an inlined comprehension"
     return None
 
 
-def first_resume(code: CodeType) -> int:
-    """Offset of the first RESUME: before it lies the prologue, which makes cells."""
-    return next((i.offset for i in dis.get_instructions(code) if i.opname == "RESUME"), 0)
-
-
-def _target(worker: dis.Instruction, code: CodeType, version: Version) -> int | None:
+def _target(worker: dis.Instruction, body: _Physical) -> int | None:
     """Where a jump goes on: past the instructions that only tidy up after a loop."""
     if worker.opcode not in _jump_opcodes():
         return None
     target: int = worker.argval
-    for name in version.skipped_after.get(worker.opname, ()):
-        target = _following(code, target, name)
+    for opcode in CURRENT.skipped_after.get(worker.opname, ()):
+        target = body.behind(target, opcode)
     return target
-
-
-def _following(code: CodeType, offset: int, name: str) -> int:
-    """The offset behind the instruction `name` that is at an offset."""
-    after = [i for i in dis.get_instructions(code) if i.offset >= offset]
-    if after[0].opname != name:
-        raise AssertionError(f"{name} expected at {offset}, found {after[0].opname}")
-    return after[1].offset
 
 
 @functools.cache
@@ -245,12 +261,12 @@ def _span(worker: dis.Instruction, code: CodeType) -> Span | None:
 # ------------------------------------------------------------------------------ arguments
 
 
-def _argument(step: Step, group: _Group, code: CodeType, version: Version) -> Any:
+def _argument(step: Step, group: _Group, code: CodeType) -> Any:
     if step.argument == "fixed":
         return step.value
     if step.argument == "call":
         return group.parts[-1].arg, _keywords(group.parts[0], code)
-    return ARGUMENTS[step.argument](group.parts[-1], version)
+    return ARGUMENTS[step.argument](group.parts[-1])
 
 
 def _keywords(first: dis.Instruction, code: CodeType) -> tuple[str, ...]:
@@ -260,24 +276,26 @@ def _keywords(first: dis.Instruction, code: CodeType) -> tuple[str, ...]:
     return names
 
 
-def _format(i: dis.Instruction, version: Version) -> tuple[str | None, bool]:
-    return version.conversions[(i.arg or 0) & 3], bool((i.arg or 0) & 4)
+def _format(i: dis.Instruction) -> tuple[str | None, bool]:
+    return CONVERSIONS[(i.arg or 0) & 3], bool((i.arg or 0) & 4)
 
 
-ARGUMENTS: dict[str, Callable[[dis.Instruction, Version], Any]] = {
-    "none": lambda i, v: None,
-    "value": lambda i, v: i.argval,
-    "number": lambda i, v: i.arg or 0,
-    "flag": lambda i, v: bool((i.arg or 0) & 1),
-    "first": lambda i, v: i.argval[0],
-    "second": lambda i, v: i.argval[1],
-    "operator": lambda i, v: i.argrepr,
-    "intrinsic": lambda i, v: i.argrepr,
-    "before_after": lambda i, v: ((i.arg or 0) & 0xFF, (i.arg or 0) >> 8),
+CONVERSIONS = (None, "str", "repr", "ascii")
+
+ARGUMENTS: dict[str, Callable[[dis.Instruction], Any]] = {
+    "none": lambda i: None,
+    "value": lambda i: i.argval,
+    "number": lambda i: i.arg or 0,
+    "flag": lambda i: bool((i.arg or 0) & 1),
+    "first": lambda i: i.argval[0],
+    "second": lambda i: i.argval[1],
+    "operator": lambda i: i.argrepr,
+    "intrinsic": lambda i: i.argrepr,
+    "before_after": lambda i: ((i.arg or 0) & 0xFF, (i.arg or 0) >> 8),
     "format": _format,
-    "conversion": lambda i, v: (v.conversions[i.arg or 0], False),
-    "no_spec": lambda i, v: (None, False),
-    "with_spec": lambda i, v: (None, True),
+    "conversion": lambda i: (CONVERSIONS[i.arg or 0], False),
+    "no_spec": lambda i: (None, False),
+    "with_spec": lambda i: (None, True),
 }
 
 CONDITIONS: dict[str, Callable[[dis.Instruction], bool]] = {

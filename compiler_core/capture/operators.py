@@ -52,7 +52,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     **{f"{symbol}=": _function(f"i{name}") for symbol, name in _NAMES.items()},
     **{symbol: _function(name) for symbol, name in _COMPARE.items()},
 }
-_UNARY = {
+_UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "UNARY_NEGATIVE": (operator.neg, "__neg__"),
     "UNARY_POSITIVE": (operator.pos, "__pos__"),
     "UNARY_INVERT": (operator.invert, "__invert__"),
@@ -191,7 +191,7 @@ def unary(trace: Trace, op: str, value: Value) -> Value:
     try:
         return fold(trace, function, [value])
     except NotConstant:
-        raise Break(UNKNOWN_CALL, f"{function.__name__} of {value.describe()}") from None
+        raise Break(UNKNOWN_CALL, f"{special} of {value.describe()}") from None
 
 
 def make_slice(trace: Trace, parts: list[Value]) -> Value:

@@ -166,9 +166,11 @@ class Renderer:
 
     def number(self, value: SymbolicNumber) -> str:
         """A symbolic number from the sizes of the inputs."""
-        places = self.trace.builder.sizes.places
+        places, numbers = self.trace.builder.sizes.places, self.trace.builder.sizes.numbers
 
         def size(symbol: Any) -> str:
+            if symbol in numbers:
+                return self.source(numbers[symbol][0])
             node, dim, _ = places[symbol]
             entry = next(e for e in self.trace.builder.inputs if e.first_node is node)
             return f"{self.source(entry.source)}.shape[{dim}]"

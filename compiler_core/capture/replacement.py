@@ -25,11 +25,14 @@ from typing import Any
 
 import torch
 
+from compiler_core.capture import guard_check
+from compiler_core.capture.frames import FrameView
+from compiler_core.capture.guard_check import GuardTable
 from compiler_core.capture.guards import Guards
 from compiler_core.errors import INTERNAL, InternalError
 from compiler_core.stages import Captured
 
-__all__ = ["FrameCapture", "Plan", "assemble", "function_text", "signature"]
+__all__ = ["FrameCapture", "Plan", "assemble", "compile_guards", "function_text", "signature"]
 
 
 @dataclass(slots=True)
@@ -39,7 +42,7 @@ class Plan:
     code: CodeType
     globals: dict[str, Any]
     injected: dict[str, Any]
-    guards: Guards
+    guards: Guards | None
     has_graph: bool = True
     changes_grad_mode: bool = False
 
@@ -49,6 +52,16 @@ class FrameCapture(Captured):
     """A `Captured` with the plan that `assemble` follows."""
 
     plan: Plan = field(kw_only=True, repr=False, compare=False)
+
+
+def compile_guards(captured: Captured, view: FrameView) -> GuardTable:
+    """The guard table of a capture, once: the facts, which hold real inputs, are dropped then.
+
+    Raises InternalError when a guard fails on the very values it was made from.
+    """
+    assert isinstance(captured, FrameCapture) and captured.plan.guards is not None
+    guards, captured.plan.guards = captured.plan.guards, None
+    return guard_check.compile_guards(captured.guards, guards, view.locals, view.globals)
 
 
 def signature(code: CodeType) -> str:

@@ -17,11 +17,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.dynamic_shapes import SYMBOLIC_INT
 from compiler_core.capture.sources import GLOBALS, Source, glob, is_literal
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant, is_constant
 from compiler_core.capture.values.containers import DictValue, ListValue, SetValue, TupleValue
 from compiler_core.capture.values.functions import BoundRule, Cell, MethodValue, Partial
+from compiler_core.capture.values.iterators import SequenceIterator
 from compiler_core.capture.values.objects import ObjectValue
 
 if TYPE_CHECKING:
@@ -42,6 +44,9 @@ _SHARED = (
 def resolve(trace: Trace, real: Any, source: Source | None, trusted: bool = False) -> Value:
     """The value of an outside object. `trusted` objects are taken as unchanging."""
     guarded = None if trusted else source
+    if type(real) is int and guarded is not None and trace.dynamic.is_symbolic(guarded):
+        trace.guard("type", guarded, real, SYMBOLIC_INT)
+        return trace.number(real, guarded)
     if is_constant(real):
         trace.guard("equals", guarded, real, "its value is compiled in")
         return Constant(real, source=source)
@@ -212,6 +217,26 @@ def _cell(trace: Trace, real: Any, source: Source | None, guarded: Source | None
     return Cell(content, outside=True, source=source)
 
 
+_UNROLLED_VERSIONS = 3  # from then on a loop that breaks is stepped, not unrolled
+
+
+def _iterator(
+    trace: Trace, real: Any, source: Source | None, guarded: Source | None
+) -> Value | None:
+    """An iterator over a list, tuple or range that crossed a break, not consumed by looking."""
+    if guarded is None or trace.dynamic.versions >= _UNROLLED_VERSIONS:
+        return None
+    state = real.__reduce__()
+    trace.guard("type", guarded, real, "the loop goes on over it")
+    trace.guard("length", guarded.reduced(), state, "whether the iterator is used up")
+    if len(state) < 3:
+        return SequenceIterator(TupleValue(()), done=True, outside=True, source=source)
+    over = trace.look(Lazy(state[1][0], source=guarded.reduced().item(1).item(0)))
+    trace.guard("equals", guarded.reduced().item(2), state[2], "how far the loop is")
+    items = list[Value](map(Constant, state[1][0])) if isinstance(state[1][0], range) else None
+    return SequenceIterator(over, state[2] or 0, items=items, outside=True, source=source)
+
+
 def _exception(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
     trace.guard("type", guarded, real, "its class decides which handler takes it")
     return ObjectValue(real, source=source)
@@ -234,6 +259,7 @@ _MODELS: tuple[tuple[type | tuple[type, ...], Model], ...] = (
     ),
     (functools.partial, _partial),
     (types.CellType, _cell),
+    ((type(iter([])), type(iter(())), type(iter(range(0)))), _iterator),
     (BaseException, _exception),
 )  # fmt: skip
 

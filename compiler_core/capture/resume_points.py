@@ -1,7 +1,8 @@
 """Functions that go on where a graph broke, each made once.
 
 In: the code object, the offset of an instruction group, the stack and the locals there. Out: the
-global name of a function `name(closure, *stack, *locals)`:
+global name of a function `name(closure, *stack, *locals)`; where `splice.uses_super` holds of the
+original, `name(closure, None, *stack, *locals)`:
 
     __resume_at_42_main    the original from offset 42 on; intercepted and compiled like any other
     __step_at_42_main      runs the group at 42 natively, then calls the resume behind it
@@ -20,12 +21,10 @@ from typing import Any
 from compiler_core.capture.dialect import Instruction
 from compiler_core.capture.normalise import decode, opcode_at, same_code
 from compiler_core.capture.splice import (
-    FIRST,
     CannotEnter,
     Tail,
     enter_at,
     is_pair,
-    stack_arguments,
 )
 
 __all__ = ["Root", "forget", "resume_function", "root_of", "step_function"]
@@ -136,10 +135,7 @@ def trampoline(code: CodeType, globals: dict[str, Any]) -> Callable[..., Any]:
     def enter(closure: tuple[CellType, ...] | None, *arguments: Any) -> Any:
         return FunctionType(code, globals, code.co_name, None, closure)(*arguments)
 
-    def enter_method(closure: tuple[CellType, ...] | None, *arguments: Any) -> Any:
-        return FunctionType(code, globals, code.co_name, None, closure)(None, *arguments)
-
-    return enter_method if code.co_varnames[:1] == (FIRST,) else enter
+    return enter
 
 
 def _resume(root: Root, key: tuple[Any, ...], name: str, native: bool) -> CodeType:
@@ -252,8 +248,3 @@ def effect(group: Sequence[Instruction]) -> tuple[int, tuple[bool, ...]]:
         else:
             raise CannotEnter(f"{i.op} cannot run alone in a step function")
     return taken, tuple(left)
-
-
-def arguments(nulls: Sequence[bool], handled: Sequence[int] = ()) -> list[str]:
-    """Names of a resume's stack arguments, which are no locals of the user."""
-    return stack_arguments(nulls, handled)

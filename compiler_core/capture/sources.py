@@ -96,6 +96,10 @@ class Source:
     def stride(self, dim: int) -> Source:
         return Source("stride", dim, self)
 
+    def reduced(self) -> Source:
+        """`base.__reduce__()`: what an iterator runs over, and how far it is."""
+        return Source("reduced", None, self)
+
     def dict_key(self, index: int) -> Source:
         """The key number `index` of a dict, in its order."""
         return Source("dict_key", index, self)
@@ -164,6 +168,7 @@ _KINDS: dict[str, _Kind] = {
     "type_of": _Kind(lambda base, _: f"type({base})", lambda base, _: type(base)),
     "size": _Kind(lambda base, i: f"{base}.size({i})", lambda base, i: base.size(i)),
     "stride": _Kind(lambda base, i: f"{base}.stride({i})", lambda base, i: base.stride(i)),
+    "reduced": _Kind(lambda base, _: f"{base}.__reduce__()", lambda base, _: base.__reduce__()),
     "dict_key": _Kind(lambda base, i: f"list({base})[{i}]", lambda base, i: list(base)[i]),
 }
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType
 from typing import Any
 
@@ -28,7 +28,7 @@ from bytecode.instr import CellVar, FreeVar, TryBegin, TryEnd
 from compiler_core.capture.normalise import decode
 from compiler_core.capture.versions import CURRENT
 
-__all__ = ["FIRST", "CannotEnter", "Tail", "cells_of", "enter_at", "stack_arguments", "uses_super"]
+__all__ = ["FIRST", "CannotEnter", "Tail", "cells_of", "enter_at", "uses_super"]
 
 FIRST = "__first"  # an argument that callers pass as None, see `_first_argument`
 Element = Any  # Instr, Label, TryBegin, TryEnd: what a Bytecode is a list of
@@ -64,13 +64,23 @@ class Stack:
         """The names under which the slots with a value are passed."""
         return [f"__s{i}" for i, null in enumerate(self.nulls) if not null]
 
-    def lower(self, size: int) -> Stack:
+    def without(self, top: int) -> Stack:
+        """The stack below its `top` highest slots."""
+        size = len(self.nulls) - top
         return Stack(self.nulls[:size], frozenset(i for i in self.handled if i < size))
 
 
-def stack_arguments(nulls: Sequence[bool], handled: Iterable[int] = ()) -> list[str]:
-    """Names of the arguments that carry the stack, in order. They come before the locals."""
-    return Stack(tuple(nulls), frozenset(handled)).arguments()
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How values travel into and out of entered code: cells by closure, the rest as arguments."""
+
+    cells: list[str]
+    first: list[str]
+    stack: Stack
+    locals: list[str]
+
+    def arguments(self) -> list[str]:
+        return [*self.first, *self.stack.arguments(), *self.locals]
 
 
 def enter_at(
@@ -94,20 +104,21 @@ def enter_at(
     Raises CannotEnter for generators and for comprehensions that make cells in the body.
     """
     _check_enterable(code)
-    stack = Stack(tuple(nulls), frozenset(handled))
     cells = cells_of(code)
-    locals_ = [n for n in local_names if n not in cells]
+    layout = Layout(
+        cells,
+        [FIRST] if uses_super(code) else [],
+        Stack(tuple(nulls), frozenset(handled)),
+        [n for n in local_names if n not in cells],
+    )
     body, at = _body(code)
     entry = Label()
     body.insert(_position(body, at[offset]), entry)
     if tail is not None:
-        _splice_tail(body, at[tail.last], tail, stack, locals_, cells)
-    head = _head(stack, cells, entry)
-    arguments = stack.arguments() + locals_
-    if uses_super(code):
-        head[-1:-1] = _first_argument(code, locals_, cells)
-        arguments = [FIRST, *arguments]
-    return _assemble(code, head + body, arguments, cells, name)
+        _splice_tail(body, at[tail.last], tail, layout)
+    return _assemble(
+        code, [*_head(code, layout), Instr("JUMP_FORWARD", entry), *body], layout, name
+    )
 
 
 def uses_super(code: CodeType) -> bool:
@@ -115,12 +126,12 @@ def uses_super(code: CodeType) -> bool:
     return "__class__" in code.co_freevars and code.co_argcount > 0
 
 
-def _first_argument(code: CodeType, locals_: list[str], cells: list[str]) -> list[Element]:
+def _first_argument(code: CodeType, layout: Layout) -> list[Element]:
     """Put the original's first argument where `super()` looks for it: the first slot of the frame."""
     name = code.co_varnames[0]
-    if name in cells:
+    if name in layout.cells:
         return [Instr("LOAD_DEREF", FreeVar(name)), Instr("STORE_FAST", FIRST)]
-    if name in locals_:
+    if name in layout.locals:
         return [Instr("LOAD_FAST", name), Instr("STORE_FAST", FIRST)]
     raise CannotEnter(f"{code.co_name}: super() needs {name!r}, which is not bound here")
 
@@ -216,34 +227,28 @@ def _position(body: list[Element], instr: Instr) -> int:
 # ------------------------------------------------------------------------------ head
 
 
-def _head(stack: Stack, cells: list[str], entry: Label) -> list[Element]:
-    head = [Instr("COPY_FREE_VARS", len(cells))] if cells else []
+def _head(code: CodeType, layout: Layout) -> list[Element]:
+    stack = layout.stack
+    head = [Instr("COPY_FREE_VARS", len(layout.cells))] if layout.cells else []
     head.append(Instr("RESUME", 0))
     for i, null in enumerate(stack.nulls):
         head.append(Instr("PUSH_NULL") if null else Instr("LOAD_FAST", f"__s{i}"))
         if i in stack.handled:  # leaves what this thread handled before, as in the original
             head += [Instr("PUSH_EXC_INFO"), Instr("POP_TOP")]
-    return [*head, Instr("JUMP_FORWARD", entry)]
+    return [*head, *(_first_argument(code, layout) if layout.first else [])]
 
 
 # ------------------------------------------------------------------------------ tail
 
 
-def _splice_tail(
-    body: list[Element],
-    native: Instr,
-    tail: Tail,
-    stack: Stack,
-    locals_: list[str],
-    cells: list[str],
-) -> None:
+def _splice_tail(body: list[Element], native: Instr, tail: Tail, layout: Layout) -> None:
     """Put the tail behind the native instruction, outside the handler that covers it."""
     where = _position(body, native)
     body[where] = _plain(native)
-    below = stack.lower(len(stack.nulls) - tail.pops)
-    code = _leave(below, tail.pushes, tail.resume, locals_, cells, native)
+    below = replace(layout, stack=layout.stack.without(tail.pops))
+    code = _leave(below, tail.pushes, tail.resume, native)
     if tail.exhausted is not None:
-        _splice_exhausted(body, where, native, tail.exhausted, below, locals_, cells)
+        _splice_exhausted(body, where, native, tail.exhausted, layout)
     covering = _open_range(body, where)
     if covering is None:
         body[where + 1 : where + 1] = code
@@ -261,22 +266,16 @@ def _splice_tail(
 
 
 def _splice_exhausted(
-    body: list[Element],
-    where: int,
-    native: Instr,
-    resume: str,
-    stack: Stack,
-    locals_: list[str],
-    cells: list[str],
+    body: list[Element], where: int, native: Instr, resume: str, layout: Layout
 ) -> None:
     """Give FOR_ITER a second way out, at the end of the code: the iterator is gone from the stack."""
     label = Label()
     body[where] = Instr(native.name, label, location=native.location)
     passed_over = [Instr(op) for op in CURRENT.skipped_after.get(native.name, ())]
-    below = stack.lower(len(stack.nulls) - 1)
+    below = replace(layout, stack=layout.stack.without(1))
     last_range = _open_range(body, len(body) - 1)
     body += [TryEnd(last_range)] if last_range is not None else []
-    body += [label, *passed_over, *_leave(below, 0, resume, locals_, cells, native)]
+    body += [label, *passed_over, *_leave(below, 0, resume, native)]
 
 
 def _plain(i: Instr) -> Instr:
@@ -288,17 +287,17 @@ def _plain(i: Instr) -> Instr:
     return i
 
 
-def _leave(
-    stack: Stack, pushes: int, resume: str, locals_: list[str], cells: list[str], native: Instr
-) -> list[Element]:
+def _leave(layout: Layout, pushes: int, resume: str, native: Instr) -> list[Element]:
     """Store the results, empty the stack, `return resume(closure, stack, results, locals)`."""
+    stack, cells = layout.stack, layout.cells
     results = [f"__r{k}" for k in range(pushes)]
     code = [Instr("STORE_FAST", r) for r in reversed(results)]
     for i in reversed(range(len(stack.nulls))):
         code += _drop(stack, i)
-    passed = [*stack.arguments(), *results, *locals_]
     closure = f"(lambda: ({', '.join(cells)},)).__closure__" if cells else "None"
-    call = f"return {resume}({', '.join([closure, *passed])})"
+    first = ["None"] * len(layout.first)
+    passed = [*stack.arguments(), *results, *layout.locals]
+    call = f"return {resume}({', '.join([closure, *first, *passed])})"
     code += _compiled(call, sorted(set(passed)), cells)
     return [Instr(p.name, p.arg, location=native.location) for i in code for p in _parts(i)]
 
@@ -336,15 +335,13 @@ def _open_range(body: list[Element], where: int) -> TryBegin | None:
 # ------------------------------------------------------------------------------ assembly
 
 
-def _assemble(
-    code: CodeType, elements: list[Element], arguments: list[str], cells: list[str], name: str
-) -> CodeType:
-    new = Bytecode(elements)
+def _assemble(code: CodeType, elements: list[Element], layout: Layout, name: str) -> CodeType:
+    new, arguments = Bytecode(elements), layout.arguments()
     new.name = new.qualname = name
     new.filename, new.first_lineno = code.co_filename, code.co_firstlineno
     new.argnames, new.argcount = arguments, len(arguments)
     new.posonlyargcount = new.kwonlyargcount = 0
-    new.freevars, new.cellvars, new.docstring = cells, [], None
+    new.freevars, new.cellvars, new.docstring = layout.cells, [], None
     new.flags = CompilerFlags(code.co_flags & ~(CompilerFlags.VARARGS | CompilerFlags.VARKEYWORDS))
     size = code.co_stacksize + len(arguments) + 8  # the tail's call holds all arguments
     # The package would count handler depths from the new entry, where the stack is deeper.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from compiler_core.capture.breaks import SCALAR_READ, UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.folding import NotConstant, payload
@@ -56,8 +56,9 @@ def text_of(trace: Trace, value: Value, function: str = "str") -> Value:
             return call_special(trace, value, dunder, [])
         if isinstance(value.real, type) or type(value.real).__module__ == "enum":
             return Constant(getattr(value.real, dunder)())
+    functions: dict[str, Any] = {"str": str, "repr": repr, "ascii": ascii}
     try:
-        text = {"str": str, "repr": repr, "ascii": ascii}[function](payload(trace, value))
+        text = functions[function](payload(trace, value))
     except NotConstant as missing:
         raise Break(UNKNOWN_CALL, f"{function} of {missing}") from None
     return Constant(text)

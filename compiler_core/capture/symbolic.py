@@ -18,6 +18,8 @@ import torch
 from torch import fx
 from torch.utils._sympy import functions as F
 
+from compiler_core.capture.sources import Source
+
 __all__ = ["NoForm", "Sizes", "text_of"]
 
 
@@ -97,14 +99,17 @@ class Sizes:
 
     graph: fx.Graph
     places: dict[Any, tuple[fx.Node, int, Any]] = field(default_factory=dict)  # node, dim, SymInt
+    numbers: dict[Any, tuple[Source, Any]] = field(default_factory=dict)  # ints from outside
     nodes: dict[Any, fx.Node] = field(default_factory=dict)
+    number_input: Callable[[Source, Any], fx.Node] = field(default=None)  # type: ignore[assignment]
 
     def note(self, symbol: Any, node: fx.Node, dim: int, number: Any) -> None:
         self.places.setdefault(symbol, (node, dim, number))
 
     def node(self, number: Any, create: Callable[..., fx.Node]) -> fx.Node:
         """The node that computes a symbolic number. Raises NoForm."""
-        return self._node(number.node.expr, create)[0]
+        node: fx.Node = self._node(number.node.expr, create)[0]
+        return node
 
     def _node(self, expr: Any, create: Callable[..., fx.Node]) -> tuple[Any, Any]:
         """(argument for the graph, the number itself) of an expression."""
@@ -121,6 +126,9 @@ class Sizes:
 
     def _make(self, expr: Any, create: Callable[..., fx.Node]) -> tuple[Any, Any]:
         if isinstance(expr, sympy.Symbol):
+            if expr in self.numbers:
+                source, number = self.numbers[expr]
+                return self.number_input(source, number), number
             if expr not in self.places:
                 raise NoForm(str(expr))
             tensor, dim, number = self.places[expr]

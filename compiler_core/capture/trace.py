@@ -57,6 +57,7 @@ class Trace:
         self.functions: dict[int, FunctionValue] = {}
         self.keep: list[Any] = []  # objects whose ids are in `known`
         self._globals: dict[tuple[int, str], Value] = {}
+        self._numbers: dict[Source, Value] = {}
         self._injected: dict[int, Source] = {}
         self.injected: dict[str, Any] = {}
         self.instructions: dict[Handle, Instruction] = {}
@@ -127,6 +128,12 @@ class Trace:
         """Require on later calls what was true of `value` now. Nothing for what has no source."""
         if source is not None:
             self.guards.add(kind, source, value, line=self.where(), reason=reason, **data)
+
+    def number(self, real: int, source: Source) -> Value:
+        """The symbolic int of a source, one per source."""
+        if source not in self._numbers:
+            self._numbers[source] = self.builder.number(real, source)
+        return self._numbers[source]
 
     def touch(self) -> None:
         """Something was changed that a break cannot undo."""

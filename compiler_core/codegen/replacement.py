@@ -6,7 +6,7 @@ before keeps its origins; lines that differ take the union of those that they st
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
 from pathlib import Path
@@ -16,9 +16,7 @@ from compiler_core.options import Context
 from compiler_core.provenance import Origins, handle, union
 from compiler_core.stages import KernelSource
 
-__all__ = ["apply_replacements", "check_replacements", "matched_origins"]
-
-_PREFIX = "kernels/"
+__all__ = ["apply_replacements", "matched_origins"]
 
 
 def apply_replacements(
@@ -26,32 +24,38 @@ def apply_replacements(
 ) -> tuple[KernelSource, ...]:
     """The kernels, with the sources that the option names; a "replace" decision for each.
 
-    Raises OptionError for a file that cannot be read and for a key that names no kernel.
+    `kernels/<name>` is a kernel of the forward graph, `kernels/backward/<name>` one of the backward graph.
+    Raises OptionError for a key that names no kernel and for a file that cannot be read.
     """
-    wanted = {key: path for key, path in context.options.replace.items() if key.startswith(_PREFIX)}
-    names = [kernel.name for kernel in kernels]
-    check_replacements(wanted, names)
-    return tuple(_replaced(kernel, wanted, part, context) for kernel in kernels)
+    keys = {_key(part, kernel.name): kernel for kernel in kernels}
+    paths = {k: path for k, path in context.options.replace.items() if _is_of(part, k)}
+    for key in paths:
+        if key not in keys:
+            raise OptionError(BAD_VALUE, f"option 'replace' names {key!r}{closest(key, keys)}")
+    return tuple(
+        _replaced(kernel, key, paths[key], part, context) if key in paths else kernel
+        for key, kernel in keys.items()
+    )
 
 
-def check_replacements(wanted: Mapping[str, str], names: Sequence[str]) -> None:
-    """Every key is that of a kernel. Raises OptionError with the valid names."""
-    valid = [_PREFIX + name for name in names]
-    for key in wanted:
-        if key not in valid:
-            raise OptionError(BAD_VALUE, f"option 'replace' names {key!r}{closest(key, valid)}")
+def _key(part: str, name: str) -> str:
+    return f"kernels/{name}" if part == "forward" else f"kernels/{part}/{name}"
+
+
+def _is_of(part: str, key: str) -> bool:
+    """Does a key of the option speak of a kernel of this graph?"""
+    if part == "forward":
+        return key.startswith("kernels/") and not key.startswith("kernels/backward/")
+    return key.startswith(f"kernels/{part}/")
 
 
 def _replaced(
-    kernel: KernelSource, wanted: Mapping[str, str], part: str, context: Context
+    kernel: KernelSource, key: str, path: str, part: str, context: Context
 ) -> KernelSource:
-    path = wanted.get(_PREFIX + kernel.name)
-    if path is None:
-        return kernel
     try:
         text = Path(path).read_text()
     except (OSError, UnicodeDecodeError) as error:
-        what = f"option 'replace' gives {path!r} for {_PREFIX + kernel.name!r}: {error}"
+        what = f"option 'replace' gives {path!r} for {key!r}: {error}"
         raise OptionError(BAD_VALUE, what) from error
     origins = matched_origins(kernel.source, kernel.line_origins, text)
     about = {handle("fuse", f"{part}/{kernel.name}")}

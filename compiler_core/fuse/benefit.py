@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from compiler_core.fuse.accesses import Access, accesses
 from compiler_core.fuse.limits import COSTLY_BYTES, HEAVY
-from compiler_core.fuse.linear import count, estimate
+from compiler_core.fuse.linear import steps
 from compiler_core.fuse.passes import keeps_rows, passes_of
 from compiler_core.fuse.workspace import Workspace
-from compiler_core.ir.index import Index, index
 from compiler_core.ir.loop import Block, Loop, Nest, Reduce, Value
 
 __all__ = ["Saving", "footprint", "saving_of", "traffic"]
@@ -35,33 +34,31 @@ class Saving:
 
 def saving_of(work: Workspace, apart: tuple[Nest, Nest], together: Nest) -> Saving:
     """What one nest saves against two."""
-    before = [traffic(work, nest) for nest in apart]
-    after = traffic(work, together)
-    saved = sum(map(estimate, before)) - estimate(after)
+    saved = sum(traffic(work, nest) for nest in apart) - traffic(work, together)
     again = 0
     if not keeps_rows(together):  # where a pass over a row finds what the last one computed
         again = max(0, _costly(together) - sum(map(_costly, apart)))
-    exact = all(e.constant is not None for e in (*before, after))
-    return Saving(saved, again, saved - again * COSTLY_BYTES[work.target.device], exact)
+    worth = saved - again * COSTLY_BYTES[work.target.device]
+    return Saving(saved, again, worth, all(_is_exact(work, nest) for nest in apart))
 
 
-def traffic(work: Workspace, nest: Nest) -> Index:
-    """The bytes that a nest moves."""
+def _is_exact(work: Workspace, nest: Nest) -> bool:
+    return all(work.size_of(a.buffer).constant is not None for a in accesses(nest))
+
+
+def traffic(work: Workspace, nest: Nest) -> int:
+    """The bytes that a nest moves, with a stand-in for symbolic sizes."""
     passes = passes_of(nest, work.target)
-    moved: dict[tuple[int, str], Index] = {}
+    moved: dict[tuple[int, str], int] = {}
     for access in accesses(nest):
         key = (passes[access.phase], access.buffer)
-        touched = footprint(work, access)
-        if estimate(touched) > estimate(moved.get(key, index(-1))):
-            moved[key] = touched
-    return sum(moved.values(), start=index(0))
+        moved[key] = max(footprint(work, access), moved.get(key, 0))
+    return sum(moved.values())
 
 
 def _costly(nest: Nest) -> int:
     """How often a nest runs operations that cost more than a load."""
-    return sum(
-        runs for op, runs in _operations(nest.body, estimate(count(nest.axes))) if op in HEAVY
-    )
+    return sum(runs for op, runs in _operations(nest.body, steps(nest.axes)) if op in HEAVY)
 
 
 def _operations(block: Block, runs: int) -> Iterator[tuple[str, int]]:
@@ -69,14 +66,13 @@ def _operations(block: Block, runs: int) -> Iterator[tuple[str, int]]:
         if isinstance(s, Value):
             yield s.op, runs
         elif isinstance(s, Reduce | Loop):
-            yield from _operations(s.body, runs * estimate(count(s.axes)))
+            yield from _operations(s.body, runs * steps(s.axes))
 
 
-def footprint(work: Workspace, access: Access) -> Index:
+def footprint(work: Workspace, access: Access) -> int:
     """The bytes that an access touches, at most the whole buffer."""
     names = access.statement.offset.names
     axes = {axis.name for axis in access.scope}
     is_direct = names <= axes.union(work.program.symbols)
-    touched = count(a for a in access.scope if not is_direct or a.name in names)
-    touched = touched * work.buffer(access.buffer).dtype.bytes
-    return min(touched, work.size_of(access.buffer), key=estimate)
+    touched = steps(a for a in access.scope if not is_direct or a.name in names)
+    return min(touched * work.buffer(access.buffer).dtype.bytes, work.bytes(access.buffer))

@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from compiler_core.fuse.accesses import accesses
 from compiler_core.fuse.blocks import Renaming, expressions, relabel_block, walk
-from compiler_core.fuse.linear import count, estimate
+from compiler_core.fuse.linear import estimate, steps
 from compiler_core.fuse.reshape import inner_axes, map_axes
 from compiler_core.ir.index import Index, Sym, axis_ranges, index, simplify
 from compiler_core.ir.loop import Axis, Block, Load, Loop, Nest, Position, Reduce, Statement, Store
@@ -80,7 +80,7 @@ def _by_stride(nest: Nest, axes: tuple[Axis, ...]) -> tuple[Axis, ...]:
     for access in accesses(nest):
         order = _order_of(access.statement.offset, axes)
         if order is not None and set(axes) <= set(access.scope):
-            weight = estimate(count(access.scope)) * (1 + isinstance(access.statement, Store))
+            weight = steps(access.scope) * (1 + isinstance(access.statement, Store))
             votes[order] = votes.get(order, 0) + weight
     if not votes:
         return axes

@@ -45,6 +45,7 @@ class _Sharing:
     alias: dict[str, str] = field(default_factory=dict)
     gained: dict[str, Origins] = field(default_factory=dict)
     reductions: dict[str, Reduce] = field(default_factory=dict)
+    alike: dict[Hashable, list[Reduce]] = field(default_factory=dict)
 
     def block(self, block: Block, known: dict[Hashable, str]) -> Block:
         """The block without repetitions of itself or of `known`, what the blocks around it have."""
@@ -98,19 +99,38 @@ class _Sharing:
             case Load(buffer=buffer) if buffer not in self.stored:
                 return "load", buffer, s.offset, s.mask, repr(s.other), s.dtype.name
             case Reduce():
-                return _reduction_key(s)
+                return self._reduction_key(s)
         return None
 
+    def _reduction_key(self, s: Reduce) -> Hashable | None:
+        """One key for all reductions that are equal up to the names inside."""
+        if any(isinstance(t, Store | Loop) for t in walk(s.body)):
+            return None
+        shape = _shape_of(s)
+        alike = self.alike.setdefault(shape, [])
+        number = next((n for n, other in enumerate(alike) if _is_same(s, other)), len(alike))
+        if number == len(alike):
+            alike.append(s)
+        return "reduce", shape, number
 
-def _reduction_key(s: Reduce) -> Hashable | None:
-    """The reduction with its inner names replaced by their numbers."""
-    names = [axis.name for axis in s.axes] + [n for t in walk(s.body) if (n := defined(t))]
-    names += [axis.name for t in walk(s.body) if isinstance(t, Reduce) for axis in t.axes]
-    if any(isinstance(t, Store | Loop) for t in walk(s.body)):
-        return None
-    numbers = {name: f"#{number}" for number, name in enumerate(names)}
-    plain = relabel(replace(s, name="#"), Renaming({**numbers, s.name: "#"}))
-    return "reduce", repr(_anonymous(plain))
+
+def _shape_of(s: Reduce) -> Hashable:
+    """What equal reductions have in common, cheap to compare."""
+    inside = tuple(
+        (type(t).__name__, getattr(t, "op", ""), getattr(t, "buffer", "")) for t in walk(s.body)
+    )
+    return s.kind, s.dtype.name, tuple(axis.extent for axis in s.axes), inside
+
+
+def _is_same(a: Reduce, b: Reduce) -> bool:
+    """Whether two reductions of one shape are equal up to the names inside."""
+    names = dict(zip(_names_in(a), _names_in(b), strict=True))
+    return _anonymous(relabel(a, Renaming(names))) == _anonymous(b)
+
+
+def _names_in(s: Reduce) -> list[str]:
+    inner = [t for t in walk((s,)) if isinstance(t, Reduce)]
+    return [n for t in walk((s,)) if (n := defined(t))] + [x.name for t in inner for x in t.axes]
 
 
 def _anonymous(s: Statement) -> Statement:

@@ -13,15 +13,16 @@ is recomputed where it is read; only if others need its buffer must it also run 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from compiler_core.fuse.accesses import Access, accesses, loads
-from compiler_core.fuse.blocks import defined, is_pointwise, walk
+from compiler_core.fuse.blocks import is_pointwise
 from compiler_core.fuse.limits import DIVISIONS, MOST_COPIES, is_parallel_enough, is_too_dear
-from compiler_core.fuse.linear import count, estimate
-from compiler_core.fuse.match import Match, digits, match
+from compiler_core.fuse.linear import steps
+from compiler_core.fuse.match import Match, match
 from compiler_core.fuse.plan import Plan, Positions, Refusal, Site, site_of
 from compiler_core.fuse.reshape import split_axes
+from compiler_core.fuse.solve import Solved, load_name, solve_loads, with_divisions
 from compiler_core.fuse.strategy import runs_along, strategy_of
 from compiler_core.fuse.workspace import Group, Workspace
 from compiler_core.ir.index import Index
@@ -42,7 +43,7 @@ def fit_reader(
         if site is None:
             return Refusal("reads another position of the producer", f"{buffer} is stored in parts")
         sites[buffer] = site
-    solved = _solve_loads(work, sites, consumer.nest)
+    solved = solve_loads(work, sites, consumer.nest)
     if is_pointwise(producer.nest):
         return _plan_pointwise(work, solved, sites, producer, needed)
     if solved.missed is not None:
@@ -54,54 +55,16 @@ def fit_reader(
     return _plan_row(work, solved, sites, producer)
 
 
-@dataclass(frozen=True, slots=True)
-class _Solved:
-    """The consumer after splitting, and the producer's position for each load of it, by name.
-
-    `whole` are loads that meet every position of the producer once; `missed` is the first load that
-    has no match.
-    """
-
-    nest: Nest
-    at: dict[str, Positions]
-    whole: frozenset[str]
-    missed: Access | None
-
-
-def _solve_loads(work: Workspace, sites: Mapping[str, Site], nest: Nest) -> _Solved:
-    """Match each load. A split changes the nest, so after each one all loads are matched again."""
-    while True:
-        found = {
-            _name(load): (load, match(sites[load.buffer].access, load, work.names))
-            for load in loads(nest)
-            if load.buffer in sites
-        }
-        splits = next((m.splits for _, m in found.values() if m and m.splits), None)
-        if splits is None:
-            break
-        nest = split_axes(nest, splits)
-    at: dict[str, Positions] = {name: m.at for name, (_, m) in found.items() if m}
-    whole = frozenset(name for name, (load, m) in found.items() if m and _is_whole(m, load))
-    missed = next((load for load, m in found.values() if m is None), None)
-    return _Solved(nest, at, whole, missed)
-
-
-def _is_whole(found: Match, load: Access) -> bool:
-    """Whether an unmasked load uses each axis that it runs over (a match uses none twice)."""
-    mine = {axis.name for axis in load.scope if axis.extent.constant != 1}
-    return mine <= found.covers and getattr(load.statement, "mask", None) is None
-
-
 def _plan_pointwise(
     work: Workspace,
-    solved: _Solved,
+    solved: Solved,
     sites: dict[str, Site],
     producer: Group,
     needed: frozenset[str],
 ) -> Plan | Refusal:
     """A producer without reductions: recompute at each read, run once in full if it must be stored."""
     reads = [a for a in loads(solved.nest) if a.buffer in sites]
-    at = _with_divisions(solved, sites, reads)
+    at = with_divisions(solved, sites, reads)
     if isinstance(at, Refusal):
         return at
     refusal = _refused_by_cost(producer, reads, at)
@@ -110,47 +73,28 @@ def _plan_pointwise(
     plan = Plan(solved.nest, solved.nest.axes, at=at, sites=sites)
     if not needed:
         return plan
-    anchor = next((a for a in reads if _name(a) in solved.whole), None)
+    anchor = next((a for a in reads if load_name(a) in solved.whole), None)
     if anchor is None:
         return Refusal(
             "different iteration space",
             f"{min(needed)} must be stored, and the consumer does not run over it once",
         )
     refusal = _refused_by_loop(work, solved.nest, anchor.inner)
-    return refusal or replace(plan, anchor=at[_name(anchor)], loop=anchor.inner)
-
-
-def _with_divisions(
-    solved: _Solved, sites: Mapping[str, Site], reads: list[Access]
-) -> dict[str, Positions] | Refusal:
-    """All positions: by division for the loads that did not match."""
-    at = dict(solved.at)
-    known = {name: s for s in walk(solved.nest.body) if (name := defined(s))}
-    for load in reads:
-        if _name(load) in at:
-            continue
-        positions = digits(sites[load.buffer].access, load, known)
-        if positions is None:
-            return Refusal(
-                "reads another position of the producer",
-                f"the position of {load.buffer}[{load.statement.offset}] cannot be computed",
-            )
-        at[_name(load)] = positions
-    return at
+    return refusal or replace(plan, anchor=at[load_name(anchor)], loop=anchor.inner)
 
 
 def _refused_by_cost(
     producer: Group, reads: list[Access], at: Mapping[str, Positions]
 ) -> Refusal | None:
     """Recomputing must stay cheap: few different positions, and little work where it is repeated."""
-    different = {(a.buffer, tuple(at[_name(a)].items()), a.inner) for a in reads}
+    different = {(a.buffer, tuple(at[load_name(a)].items()), a.inner) for a in reads}
     if len(different) > 1 and len(different) * producer.size > MOST_COPIES:
         return Refusal(
             "would recompute too much",
             f"it is read at {len(different)} different positions",
         )
-    positions = max(1, estimate(count(producer.nest.axes)))
-    times = max(estimate(count(a.scope)) for a in reads) / positions
+    positions = max(1, steps(producer.nest.axes))
+    times = max(steps(a.scope) for a in reads) / positions
     if times > 1 and is_too_dear(producer.nest):
         return Refusal(
             "would recompute too much", f"each of its values would be computed {times:.0f} times"
@@ -175,7 +119,7 @@ def _refused_by_mask(producer: Group) -> Refusal | None:
 
 
 def _plan_row(
-    work: Workspace, solved: _Solved, sites: dict[str, Site], producer: Group
+    work: Workspace, solved: Solved, sites: dict[str, Site], producer: Group
 ) -> Plan | Refusal:
     """A producer with reductions: one outer position for all reads; other outer axes become a loop."""
     outer = [axis.name for axis in producer.nest.axes]
@@ -281,11 +225,6 @@ def _covers(found: Match, reader: Access) -> bool:
     """Whether the match uses every axis that the reader runs over."""
     whole = {axis.name for axis in reader.scope if axis.extent.constant != 1}
     return whole - set(found.splits) <= found.covers
-
-
-def _name(load: Access) -> str:
-    assert isinstance(load.statement, Load)
-    return load.statement.name
 
 
 def _text(axes: tuple[Axis, ...]) -> str:

@@ -7,12 +7,13 @@ right program.
 from __future__ import annotations
 
 from compiler_core.fuse.blocks import walk
-from compiler_core.fuse.linear import count, estimate
+from compiler_core.fuse.linear import steps
 from compiler_core.ir.loop import Axis, Load, Nest, Value
 from compiler_core.options import Target
 
 __all__ = [
-    "CHEAP_OPERATIONS", "COLUMN_IN_CACHE", "COSTLY_BYTES", "DIVISIONS", "HEAVY", "MOST_BUFFERS", "MOST_COPIES", "MOST_STATEMENTS", "ROW_IN_CACHE", "is_parallel_enough", "is_too_dear",
+    "CHEAP_OPERATIONS", "COLUMN_IN_CACHE", "COSTLY_BYTES", "DIVISIONS", "HEAVY", "MOST_BUFFERS",
+    "MOST_COPIES", "MOST_STATEMENTS", "ROW_IN_CACHE", "is_parallel_enough", "is_too_dear",
 ]  # fmt: skip
 
 MOST_BUFFERS = 48  # kernel arguments, and streams that a machine can prefetch
@@ -53,9 +54,9 @@ def is_parallel_enough(
     target: Target, strategy: str, outer: tuple[Axis, ...], loop: tuple[Axis, ...]
 ) -> bool:
     """Whether a loop inside these outer axes leaves enough positions to run side by side."""
-    positions = estimate(count(outer))
-    if positions * estimate(count(loop)) <= SMALL:
-        return positions > 1 or estimate(count(loop)) <= ROW_IN_CACHE
+    positions = steps(outer)
+    if positions * steps(loop) <= SMALL:
+        return positions > 1 or steps(loop) <= ROW_IN_CACHE
     if strategy == "column":
         positions //= _COLUMN_BLOCK
     return positions >= _LANES[target.device]

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from functools import reduce
+from math import prod
 
 from compiler_core.ir.index import Index, index
 from compiler_core.ir.index_terms import divide_terms, terms_of
 from compiler_core.ir.loop import Axis
 
-__all__ = ["HINT", "count", "estimate", "exact_quotient", "product", "strides_of"]
+__all__ = ["HINT", "estimate", "exact_quotient", "product", "steps", "strides_of"]
 
 HINT = 1021  # a prime, so that products of unknown sizes are not taken for known ones
 
@@ -49,9 +50,9 @@ def product(factors: Iterable[Index]) -> Index:
     return reduce(lambda a, b: a * b, factors, index(1))
 
 
-def count(axes: Iterable[Axis]) -> Index:
-    """The number of positions of an iteration space."""
-    return product(axis.extent for axis in axes)
+def steps(axes: Iterable[Axis]) -> int:
+    """The number of positions of an iteration space, with a stand-in for each symbolic size."""
+    return prod(estimate(axis.extent) for axis in axes)
 
 
 def estimate(e: Index) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from compiler_core.fuse.blocks import defined, used
 from compiler_core.fuse.limits import COLUMN_IN_CACHE, ROW_IN_CACHE
-from compiler_core.fuse.linear import count, estimate
+from compiler_core.fuse.linear import steps
 from compiler_core.fuse.strategy import strategy_of
 from compiler_core.ir.index import Index
 from compiler_core.ir.loop import Loop, Nest, Reduce
@@ -33,8 +33,7 @@ def keeps_rows(nest: Nest) -> bool:
 
 
 def _longest(nest: Nest) -> int:
-    inner = [count(s.axes) for s in nest.body if isinstance(s, Reduce | Loop)]
-    return max(map(estimate, inner), default=0)
+    return max((steps(s.axes) for s in nest.body if isinstance(s, Reduce | Loop)), default=0)
 
 
 def _separate(nest: Nest) -> list[int]:

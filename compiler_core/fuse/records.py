@@ -41,18 +41,26 @@ def record_merge(
         reason,
         category="fused",
         **_bytes(saving),
-        first=list(first.members), second=list(second.members),
+        first=list(first.members),
+        second=list(second.members),
     )
 
 
 def record_refusal(
-    work: Workspace, first: Group, second: Group, refusal: Refusal, shared: str
+    work: Workspace, first: Group, second: Group, refusal: Refusal, shared: str, estimate: int
 ) -> Decision:
-    """A candidate pair that stays apart."""
+    """A candidate pair that stays apart; `estimate` bytes was what it promised to save."""
     return work.context.recorder.decide(
-        "fuse", _ends(work, first, second, shared), "refused", refusal.reason,
-        category=refusal.category, bytes=None, first=list(first.members), second=list(second.members),
-    )  # fmt: skip
+        "fuse",
+        _ends(work, first, second, shared),
+        "refused",
+        refusal.reason,
+        category=refusal.category,
+        bytes=None,
+        estimate=estimate,
+        first=list(first.members),
+        second=list(second.members),
+    )
 
 
 def _bytes(saving: Saving) -> dict[str, int | None]:

@@ -12,7 +12,6 @@ from compiler_core.fuse.benefit import footprint, saving_of
 from compiler_core.fuse.blocks import is_pointwise, walk
 from compiler_core.fuse.legality import examine_copy
 from compiler_core.fuse.limits import CHEAP_OPERATIONS, HEAVY
-from compiler_core.fuse.linear import estimate
 from compiler_core.fuse.merge import merged
 from compiler_core.fuse.plan import Plan
 from compiler_core.fuse.records import record_merge
@@ -55,9 +54,7 @@ def _is_cheap(work: Workspace, group: Group) -> bool:
     if len(ops) > CHEAP_OPERATIONS or sum(op in HEAVY for op in ops) > 1:
         return False
     reads = {
-        a.buffer: estimate(footprint(work, a))
-        for a in accesses(group.nest)
-        if isinstance(a.statement, Load)
+        a.buffer: footprint(work, a) for a in accesses(group.nest) if isinstance(a.statement, Load)
     }
     result = work.bytes(group.writes[0])
     return len(reads) <= 3 and sum(reads.values()) <= result * 1.25

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable
 
 from compiler_core.fuse.accesses import Access, accesses
 from compiler_core.fuse.blocks import is_pointwise
-from compiler_core.fuse.linear import count, estimate
+from compiler_core.fuse.linear import steps
 from compiler_core.ir.loop import Axis, Nest
 
 __all__ = ["runs_along", "strategy_of"]
@@ -32,7 +32,7 @@ def runs_along(axes: Collection[str], among: Iterable[Access]) -> bool:
     for access in among:
         axis = _contiguous_axis(access)
         if axis is not None:
-            weight = estimate(count(_touched(access)))
+            weight = steps(_touched(access))
             balance += weight if axis in axes else -weight
     return balance > 0
 

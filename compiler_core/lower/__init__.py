@@ -15,6 +15,7 @@ from torch import fx
 from compiler_core.lower.environment import Environment
 from compiler_core.lower.interface import Interface
 from compiler_core.lower.operands import LoweredValue, Operand, index_of
+from compiler_core.lower.sizes import SizeNumber
 from compiler_core.lower.table import TABLE, lower_operator
 from compiler_core.options import Context, Target
 from compiler_core.provenance import at
@@ -48,9 +49,16 @@ def _value(env: Environment, interface: Interface, node: fx.Node) -> LoweredValu
     if isinstance(node.meta.get("val"), (int, torch.SymInt)):
         env.absorb(node)
         return index_of(node.meta["val"])
+    if isinstance(node.meta.get("val"), (float, torch.SymFloat)):
+        env.absorb(node)
+        return _number(node.meta["val"])
     if node.target is operator.getitem:
         return _element(env, node)
     return lower_operator(env, node)
+
+
+def _number(value: float | torch.SymFloat) -> float | SizeNumber:
+    return SizeNumber(value.node.expr) if isinstance(value, torch.SymFloat) else value
 
 
 def _element(env: Environment, node: fx.Node) -> LoweredValue:

@@ -19,6 +19,7 @@ from compiler_core.lower.environment import Environment
 from compiler_core.lower.nest import NestBuilder
 from compiler_core.lower.operands import Operand, Refusal, indices_of
 from compiler_core.lower.scalars import F64, I64, Scalar, cast
+from compiler_core.lower.sizes import SizeNumber
 
 __all__ = ["TABLE", "lower_created"]
 
@@ -41,6 +42,8 @@ def number(nest: NestBuilder, value: Any, dtype: DType) -> Scalar:
     """A Python number, a size, or a tensor of one element as a scalar."""
     if isinstance(value, Operand):
         return cast(nest.load(value, [index(0)] * len(value.shape)), dtype)
+    if isinstance(value, SizeNumber):
+        return value.emit(nest, dtype)
     if isinstance(value, Index):
         return nest.position(value, dtype)
     return nest.constant(value, dtype)

@@ -102,14 +102,16 @@ class Environment:
         """Where a tensor lives on the target: the traced device, unless traced for another target."""
         return str(device) if self._traced_on_target else self.target.device
 
-    def mark(self) -> tuple[int, dict[str, Buffer]]:
-        """What there is now, for `back_to`."""
-        return len(self.body), dict(self.buffers)
+    def mark(self) -> tuple[int, int]:
+        """How much there is now, for `back_to`."""
+        return len(self.body), len(self.buffers)
 
-    def back_to(self, mark: tuple[int, dict[str, Buffer]]) -> None:
+    def back_to(self, mark: tuple[int, int]) -> None:
         """Forget what a rule made before it refused."""
-        length, self.buffers = mark
-        del self.body[length:]
+        items, buffers = mark
+        del self.body[items:]
+        for name in list(self.buffers)[buffers:]:
+            del self.buffers[name]
 
     # -------------------------------------------------------------------------- what rules make
 

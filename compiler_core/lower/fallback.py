@@ -17,6 +17,7 @@ from compiler_core.ir.index import Index
 from compiler_core.ir.loop import Call
 from compiler_core.lower.environment import Environment, is_view
 from compiler_core.lower.operands import LoweredValue, Operand
+from compiler_core.lower.sizes import SizeNumber
 from compiler_core.provenance import current, union
 
 __all__ = ["NO_CALL", "REASONS", "call_library", "reason_for"]
@@ -75,8 +76,8 @@ _SILENT = {
 
 def reason_for(target: Any) -> str:
     """Why an operator without a rule is a library call."""
-    name = target.overloadpacket.__name__
-    return REASONS.get(name, "no row in the lowering tables")
+    packet = getattr(target, "overloadpacket", target)
+    return REASONS.get(packet.__name__, "no row in the lowering tables")
 
 
 def call_library(env: Environment, node: fx.Node, reason: str) -> LoweredValue:
@@ -137,6 +138,8 @@ def _argument(env: Environment, value: Any) -> Any:
     match value:
         case Operand():
             return value.view
+        case SizeNumber():
+            raise InternalError(NO_CALL, f"an argument is {value.expr}, a float made from sizes")
         case Index():
             return value if value.constant is None else value.constant
         case torch.device():

@@ -29,7 +29,7 @@ from compiler_core.lower.operands import (
     type_of,
 )  # fmt: skip
 from compiler_core.lower.scalars import I64, Scalar, apply, where
-from compiler_core.provenance import at, union
+from compiler_core.provenance import at
 
 __all__ = ["BIG_CONSTANT", "UNKNOWN_SIZE", "Interface"]
 
@@ -131,14 +131,18 @@ class Interface:
         return buffer.name in overwritten or (is_new_value and (buffer.role == "in" or is_part))
 
     def _copied(self, node: Any, value: Operand) -> Operand:
+        """A copy with the same strides; a dimension of stride 0 is copied once."""
+        view = value.view
+        once = tuple(
+            index(1) if step.constant == 0 else n for n, step in zip(view.shape, view.strides)
+        )
         with at({self.env.handle(node)}):
-            target = self.env.temporary(node, "copy", value.shape, value.dtype, value)
-            builder = NestBuilder(
-                self.env.names, self.env.names.fresh(f"{node.name}_copy"), value.shape
-            )
-            builder.store(target, builder.load(value, builder.positions))
-            self.env.body.append(builder.build(union({self.env.handle(node)}, value.through)))
-        return target
+            name = self.env.names.fresh(f"buf_{node.name}_copy")
+            whole = View(name, once, view.strides, index(0))
+            target = self.env.add_buffer(whole, value.dtype, torch.device(value.device))
+            with self.env.nest(node, once, "copy") as nest:
+                nest.store(target, nest.load(value, nest.positions))
+        return replace(target, view=replace(whole, shape=view.shape))
 
     def _result(self, value: LoweredValue) -> Any:
         if isinstance(value, Index):

@@ -59,6 +59,7 @@ class NestBuilder:
         self.name, self._names = name, names
         self._block: list[Statement] = []
         self._known: dict[tuple[object, ...], Scalar] = {}
+        self._device = ""
         self.axes, self.positions = self.iterate(shape, "i")
 
     def iterate(
@@ -110,6 +111,7 @@ class NestBuilder:
         other: Number = 0,
     ) -> Scalar:
         """An element of an operand, broadcast from the right to `positions`."""
+        self._check_device(source)
         offset = source.offset_at(positions)
         mask_name = mask.name if mask else None
         key = ("load", source.view.buffer, offset, mask_name, repr(other))
@@ -162,9 +164,16 @@ class NestBuilder:
         readers: Origins = NOWHERE,
     ) -> None:
         """Write `value` at `positions` (the nest's own when not given)."""
+        self._check_device(target)
         offset = target.offset_at(self.positions if positions is None else positions)
         origins = union(current(), readers)
         self._block.append(Store(target.view.buffer, offset, value.name, origins))
+
+    def _check_device(self, operand: Operand) -> None:
+        """Raise Refusal for a nest that would touch the memory of two devices."""
+        self._device = self._device or operand.device
+        if operand.device != self._device:
+            raise Refusal(f"operands lie on {self._device} and on {operand.device}")
 
     def _fresh(self, hint: str) -> str:
         return self._names.fresh(f"{self.name}_{hint}")

@@ -11,6 +11,7 @@ Python number that a half type cannot hold, arithmetic runs in f32 as well (`AUT
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -28,7 +29,8 @@ from compiler_core.lower.environment import Environment
 from compiler_core.lower.logic import COMPARISONS, CONVERSIONS, SELECTIONS, TESTS
 from compiler_core.lower.nest import NestBuilder
 from compiler_core.lower.operands import Operand, Refusal, indices_of
-from compiler_core.lower.scalars import BOOL, cast
+from compiler_core.lower.scalars import BOOL, F64, I64, cast
+from compiler_core.lower.sizes import SizeNumber
 
 __all__ = ["AUTO", "OWN", "TABLE", "WIDE", "Row", "lower_pointwise"]
 
@@ -57,8 +59,8 @@ class Row:
 def lower_pointwise(row: Row, env: Environment, node: fx.Node) -> Operand:
     """One nest over the result's positions."""
     given = {k: v for k, v in env.arguments(node).items() if k not in _LAYOUT}
-    check_types(env, node, given)
-    with env.nest(node, _shape(node)) as nest:
+    check_types(node, given)
+    with env.nest(node, indices_of(node.meta["val"].shape)) as nest:
         dtype = computation_type(row, env, node, given)
         scalars = {
             name: read(nest, value, BOOL if name in _CONDITIONS else dtype)
@@ -71,23 +73,19 @@ def lower_pointwise(row: Row, env: Environment, node: fx.Node) -> Operand:
 def read(nest: NestBuilder, value: Any, dtype: DType | None) -> Any:
     """An argument as the formula wants it: a scalar of the computation type, or the value itself."""
     if isinstance(value, Index):
-        return value.constant if value.constant is not None else nest.position(value, dtype or _I64)
+        return nest.position(value, dtype or I64) if value.constant is None else value.constant
+    if isinstance(value, SizeNumber):
+        return value.emit(nest, dtype or F64)
     if not isinstance(value, Operand):
         return value
     x = nest.load(value, nest.positions)
     return x if dtype is None else cast(x, dtype)
 
 
-def check_types(env: Environment, node: fx.Node, given: dict[str, Any]) -> None:
-    """Refuse types that nothing computes in, and operands on a device other than the result's."""
-    fake = node.meta["val"]
-    here = env.device_text(fake.device)
-    types = [stored_as(fake.dtype)]
-    for operand in _operands(given):
-        types.append(operand.dtype)
-        if operand.device != here:
-            raise Refusal(f"an operand lies on {operand.device}, the result on {here}")
-    for dtype in types:
+def check_types(node: fx.Node, given: dict[str, Any]) -> None:
+    """Refuse types that nothing computes in."""
+    operands = [value.dtype for value in given.values() if isinstance(value, Operand)]
+    for dtype in (stored_as(node.meta["val"].dtype), *operands):
         if dtype.name not in DTYPES:
             raise Refusal(f"no kernel computes in {dtype}")
 
@@ -114,17 +112,6 @@ def split_arguments(node: fx.Node, given: dict[str, Any]) -> tuple[list[Any], di
     )
 
 
-_I64 = DTYPES["i64"]
-
-
-def _shape(node: fx.Node) -> tuple[Index, ...]:
-    return indices_of(node.meta["val"].shape)
-
-
-def _operands(given: dict[str, Any]) -> Iterator[Operand]:
-    return (value for value in given.values() if isinstance(value, Operand))
-
-
 def _promoted(env: Environment, node: fx.Node) -> torch.dtype:
     """Eager's common type of the first two operands."""
     pair: list[Any] = [env.fake(x) if isinstance(x, fx.Node) else x for x in node.args[:2]]
@@ -133,14 +120,22 @@ def _promoted(env: Environment, node: fx.Node) -> torch.dtype:
 
 
 def _needs_more(given: dict[str, Any], dtype: DType) -> bool:
-    if any(isinstance(v, Index) for v in given.values()):
+    """Whether a number among the arguments is no value of a half type."""
+    return any(
+        isinstance(v, (Index, SizeNumber)) or (isinstance(v, (int, float)) and not _holds(dtype, v))
+        for v in given.values()
+    )
+
+
+def _holds(dtype: DType, number: float) -> bool:
+    """Whether a float type has this number, by the bits of its significand."""
+    info = torch.finfo(dtype.torch)
+    if number == 0 or not math.isfinite(number):
         return True
-    numbers = [v for v in given.values() if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    return any(_rounded(v, dtype) != v for v in numbers if v == v)
-
-
-def _rounded(number: float, dtype: DType) -> float:
-    return torch.tensor(number, dtype=torch.float64).to(dtype.torch).item()
+    significand, _ = math.frexp(number)
+    bits = 1 - math.frexp(info.eps)[1] + 1
+    in_range = info.smallest_normal <= abs(number) <= info.max
+    return in_range and (significand * 2**bits).is_integer()
 
 
 def _rows() -> Iterator[tuple[Any, Row]]:

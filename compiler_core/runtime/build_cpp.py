@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-import compiler_core
 from compiler_core.errors import NO_TOOL, InternalError, ToolMissing, register
 from compiler_core.options import Context
 from compiler_core.provenance import handle
@@ -33,7 +32,7 @@ FLAGS = (
 )  # fmt: skip
 
 # Beside the generator, which wrote the `#include`s; the kernels' text stays short for it.
-HEADERS = Path(compiler_core.__file__).parent / "codegen" / "cpp"
+HEADERS = Path(__file__).parents[1] / "codegen" / "cpp"
 
 NOT_COMPILED = register(
     "CC601",

@@ -42,9 +42,10 @@ def bind_host(host: HostProgram, names: dict[str, Any], label: str) -> Callable[
     """The host program's `call`, with `names` among its globals. Tracebacks show its lines."""
     file = f"<{label}>"
     linecache.cache[file] = (len(host.source), None, host.source.splitlines(keepends=True), file)
-    space: dict[str, Any] = {"__name__": label}
+    space: dict[str, Any] = {"__name__": label, **names}
+    space |= {
+        f"{name}_": function for name, function in names.items()
+    }  # where the text needs `name`
     exec(compile(host.source, file, "exec"), space)
-    space |= {f"{name}_": function for name, function in names.items()}  # where Python takes `name`
-    space |= names
     call: Callable[[list[Any]], Any] = space["call"]
     return call

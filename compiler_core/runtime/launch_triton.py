@@ -86,7 +86,7 @@ class LaunchedKernel:
     def __init__(self, kernel: KernelSource, forms: Forms):
         self._kernel, self._forms = kernel, forms
         self._constants = tuple(kernel.launch.constants.values()) if kernel.launch else ()
-        self._loaded: dict[tuple[int, bool], tuple[Any, Any, Any]] = {}
+        self._loaded: dict[tuple[int, bool], tuple[Any, ...]] = {}
 
     def __getitem__(self, grid: tuple[int, ...]) -> Callable[..., None]:
         x, y, z = (*grid, 1, 1)[:3]
@@ -103,16 +103,19 @@ class LaunchedKernel:
             with torch.cuda.device(device):
                 return self._launch(x, y, z, arguments)
         key = (device, is_aligned(arguments))
-        loaded = self._loaded.get(key) or self._load(key)
-        run, function, packed = loaded
-        stream = torch.cuda.current_stream(device).cuda_stream
-        run(x, y, z, stream, function, packed, None, None, None, *arguments, *self._constants)
+        run, function, packed, stream_of = self._loaded.get(key) or self._load(key)
+        run(
+            x, y, z, stream_of(device), function, packed, None, None, None, *arguments, *self._constants
+        )  # fmt: skip
 
-    def _load(self, key: tuple[int, bool]) -> tuple[Any, Any, Any]:
+    def _load(self, key: tuple[int, bool]) -> tuple[Any, ...]:
         """Put the cubin on the device that is current, and keep what a launch needs."""
+        from triton.runtime.driver import driver
+
         compiled = _compiled_kernel(self._kernel, self._forms(key[1]), key[1])
         run = compiled.run  # loads the module: `function` exists only after this
-        self._loaded[key] = (run, compiled.function, compiled.packed_metadata)
+        stream_of = driver.active.get_current_stream
+        self._loaded[key] = (run, compiled.function, compiled.packed_metadata, stream_of)
         return self._loaded[key]
 
 

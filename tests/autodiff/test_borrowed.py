@@ -51,8 +51,10 @@ def test_a_placeholder_can_be_added_in_the_middle_of_a_trace() -> None:
 
 
 def test_a_functional_tensor_stands_for_its_new_value_after_a_write() -> None:
-    with FakeTensorMode(), borrowed.FunctionalTensorMode():
-        x = borrowed.to_functional(torch.zeros(2))
+    with FakeTensorMode():
+        fake = torch.zeros(2)
+    with borrowed.FunctionalTensorMode():
+        x = borrowed.to_functional(fake)
         before = borrowed.unwrap(x)
         assert borrowed.unwrap(x) is before
         assert x.view(2).add_(1) is not x and x.add_(1) is x

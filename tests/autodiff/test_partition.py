@@ -90,9 +90,7 @@ def test_decisions_tell_what_was_saved_and_computed_again(staged: Any) -> None:
 
 
 def test_a_value_computed_again_comes_just_before_its_use(staged: Any) -> None:
-    run = staged(
-        lambda x, v, w: (x.sin() * v) @ w, draw(4, 4), draw(4, 4), draw(4, 4, grad=False)
-    )
+    run = staged(lambda x, v, w: (x.sin() * v) @ w, draw(4, 4), draw(4, 4), draw(4, 4, grad=False))
     order = [n.name for n in run.partitioned.backward.graph.nodes]
     assert order.index("sin") > order.index("mm_1")
 

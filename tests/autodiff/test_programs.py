@@ -84,6 +84,11 @@ def scalars_from_python(x: T) -> T:
     return x * two + call(torch.ones, 3, dtype=torch.double, near=x)
 
 
+def table_from_python(x: T) -> T:
+    table = call(torch.tensor, [1.0, 2.0, 4.0], near=x)
+    return x * table.exp() + table
+
+
 def chunks(x: T, w: T) -> tuple[T, T, T]:
     parts = torch.chunk(x @ w, 3, -1)
     return parts[0], parts[1], parts[2]
@@ -152,6 +157,7 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], Callable[[int], list[Any]]]] = {
     "no_grad_region": (no_grad_region, lambda s: [leaf(3, 4, seed=s), leaf(4, seed=s + 1)]),
     "detached": (detached, lambda s: [leaf(3, seed=s)]),
     "scalars_from_python": (scalars_from_python, lambda s: [leaf(2, 3, seed=s)]),
+    "table_from_python": (table_from_python, lambda s: [leaf(2, 3, seed=s)]),
     "chunks": (chunks, lambda s: [leaf(2, 4, seed=s), leaf(4, 6, seed=s + 1)]),
     "view_and_base": (view_and_base, lambda s: [leaf(3, 4, seed=s)]),
     "views_without_gradient": (views_without_gradient, lambda s: [leaf(3, 4, seed=s)]),

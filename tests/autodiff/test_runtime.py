@@ -235,6 +235,24 @@ def test_results_written_in_place_by_the_forward_call_itself(staged: Any) -> Non
     assert b._version > version
 
 
+def test_an_output_that_was_a_view_inside_may_be_written(staged: Any) -> None:
+    def fn(x: T) -> T:
+        return x.sin().t()
+
+    run = staged(fn, draw(3, 4))
+    x, y = draw(3, 4, seed=1), draw(3, 4, seed=1)
+    ours, eager = run.call(x)[0].mul_(x.detach().t()), fn(y).mul_(y.detach().t())
+    close(ours, eager)
+    assert ours.stride() == eager.stride()
+    close(*(torch.autograd.grad(o.exp().sum(), leaf)[0] for o, leaf in ((ours, x), (eager, y))))
+
+
+def test_a_backward_part_needs_a_backward_call(staged: Any) -> None:
+    run = staged(lambda x: x.sin(), draw(3))
+    with pytest.raises(ValueError, match="backward_call"):
+        attach(run.partitioned, lambda args: run.partitioned.forward(*args), None)
+
+
 def per_call(function: Any, *args: Any) -> float:
     best = float("inf")
     for _ in range(7):

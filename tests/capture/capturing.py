@@ -14,8 +14,7 @@ import torch
 from compiler_core.capture.breaks import CannotCapture
 from compiler_core.capture.frame_capture import capture_frame
 from compiler_core.capture.frames import Keep, RunOnly, Skip
-from compiler_core.capture.guard_check import compile_guards
-from compiler_core.capture.replacement import assemble
+from compiler_core.capture.replacement import assemble, compile_guards
 from compiler_core.capture.torch_hook import TorchHook
 from compiler_core.options import Context, Options
 from compiler_core.recording import Recorder
@@ -63,10 +62,10 @@ def hook_for(log: Log, explore: bool = False) -> TorchHook:
 
         def run(*inputs, graph=capture.graph):
             log.graph_calls += 1
-            return graph(*inputs)
+            return graph.forward(*inputs)
 
         code = assemble(capture, hook.opaque(run))
-        table = compile_guards(capture.guards, capture.plan.guards, view.locals, view.globals)
+        table = compile_guards(capture, view)
         return Keep(code, table, f"{view.code.co_name}/{len(prior)}")
 
     hook = TorchHook(compile_frame)

@@ -7,7 +7,6 @@ CPython itself at every instruction, in every version.
 
 import builtins
 import operator
-import sys
 from dataclasses import dataclass, field
 from types import CellType, FunctionType
 
@@ -407,7 +406,3 @@ class Machine:
     def op_WITH_EXCEPT_START(self, i):
         error = self.stack[-1]
         self.stack.append(self.stack[-1 - i.arg](type(error), error, error.__traceback__))
-
-
-if sys.version_info < (3, 11):
-    raise SystemExit("Python 3.11 or newer")

@@ -12,7 +12,8 @@ import torch
 from compiler_core.capture.frames import FrameView
 from compiler_core.capture.guard_check import compile_guards
 from compiler_core.capture.guard_explain import sentence
-from compiler_core.capture.guard_kinds import KINDS, STATES
+from compiler_core.capture.guard_facts import STATES
+from compiler_core.capture.guard_kinds import KINDS
 from compiler_core.capture.guards import Guards
 from compiler_core.capture.sources import GLOBALS, builtin, constant, glob, local
 from compiler_core.errors import InternalError

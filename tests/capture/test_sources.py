@@ -1,7 +1,7 @@
 """Sources: the two texts of a path say where the object is, and `get` finds it."""
 
-import torch
 import pytest
+import torch
 
 from compiler_core.capture.sources import (
     GLOBALS,

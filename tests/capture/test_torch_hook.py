@@ -3,12 +3,13 @@
 import sys
 import threading
 import traceback
+import types
 from types import CodeType
 
 import pytest
 import torch
 
-from compiler_core.capture import torch_hook
+from compiler_core.capture import torch_frames
 from compiler_core.capture.frames import Keep, RunOnly, Skip, SkipOnce
 from compiler_core.capture.guard_check import compile_guards
 from compiler_core.capture.guard_explain import sentence
@@ -230,7 +231,7 @@ def test_exceptions_of_the_program_restore_the_callback():
         with pytest.raises(KeyError, match="-1"):
             hook.wrap(f)(1)
         assert plain(1) == 1
-    assert torch_hook.torch_frames.get_eval_frame_callback() is None
+    assert torch_frames.eval_frame.get_eval_frame_callback() is None
 
 
 def test_the_replacement_stands_in_tracebacks():
@@ -382,8 +383,8 @@ def counting_backend():
 @pytest.mark.parametrize("ours_first", [True, False])
 def test_torch_compile_of_the_same_function(ours_first, decision, regions, monkeypatch):
     if not regions:
-        monkeypatch.setattr(torch_hook, "_set_region", None)
-    if regions and torch_hook._set_region is None:
+        monkeypatch.setattr(torch_frames, "HAS_REGIONS", False)
+    if regions and not torch_frames.HAS_REGIONS:
         pytest.skip("this torch has no regions")
 
     def f(x):
@@ -413,9 +414,51 @@ def test_torch_compile_of_the_same_function(ours_first, decision, regions, monke
     assert ours(x).tolist() == expected and theirs(x).tolist() == plain
 
 
+@pytest.mark.parametrize("regions", [True, False], ids=["own region", "no regions"])
+@pytest.mark.parametrize("verdict", ["keep", "skip", "run only"])
+def test_torch_compile_of_a_function_that_ours_calls(verdict, regions, monkeypatch):
+    """A callee has one code object for both compilers, also where regions are missing."""
+    if not regions:
+        monkeypatch.setattr(torch_frames, "HAS_REGIONS", False)
+    if regions and not torch_frames.HAS_REGIONS:
+        pytest.skip("this torch has no regions")
+
+    def helper(x):
+        return x.cos() + 1
+
+    def f(x):
+        return helper(x) * 2
+
+    helper = afresh(helper)
+    decision = {
+        "keep": "def helper(x):\n    return x * 0 + 21\n",
+        "skip": lambda v, e: Skip("boring"),
+        "run only": lambda v, e: RunOnly("enough"),
+    }[verdict]
+    compiler = Compiler(helper=decision)
+    hook, (backend, graphs) = TorchHook(compiler), counting_backend()
+    ours, theirs, x = hook.wrap(f), torch.compile(helper, backend=backend), torch.ones(2)
+    plain = helper(x).tolist()
+    expected = [42, 42] if verdict == "keep" else f(x).tolist()
+    assert ours(x).tolist() == expected and ours(x).tolist() == expected
+    assert compiler.asked == ["helper"]
+    if verdict == "keep" and not regions:
+        hook.forget(helper.__code__)
+    for _ in range(2):
+        assert theirs(x).tolist() == plain and len(graphs) == 1
+        assert ours(x).tolist() == expected
+
+
+def afresh(fn):
+    """The function under a code object that no other run of the test has used."""
+    return types.FunctionType(
+        fn.__code__.replace(), fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
+    )
+
+
 def test_the_self_test_names_what_differs(monkeypatch):
-    assert torch_hook._self_test() == torch_hook._EXPECTED
-    monkeypatch.setattr(torch_hook, "_self_test", lambda: ["original 1"])
+    assert torch_frames.self_test() == torch_frames.EXPECTED
+    monkeypatch.setattr(torch_frames, "self_test", lambda: ["original 1"])
     with pytest.raises(InternalError, match="frame hook gave"):
         TorchHook(Compiler()).wrap(lambda: 1)
 

@@ -7,6 +7,7 @@ Prints what was checked; ends with status 1 and the failures if there are any.
 
 import dis
 import sys
+from importlib import import_module
 from types import CodeType, FunctionType
 
 import splice_programs
@@ -16,7 +17,7 @@ from splice_programs import LOG, PROGRAMS
 from compiler_core.capture.dialect import BINARY_OPERATORS, COMPARISONS, DIALECT
 from compiler_core.capture.normalise import decode
 from compiler_core.capture.resume_points import resume_function, root_of, step_function
-from compiler_core.capture.splice import CannotEnter, cells_of, enter_at
+from compiler_core.capture.splice import CannotEnter, cells_of, enter_at, uses_super
 from compiler_core.capture.versions import CURRENT
 
 FAILURES = []
@@ -66,11 +67,11 @@ def codes_of(module):
 
 
 def standard_library():
-    import argparse, ast, asyncio.base_events, dataclasses, difflib, inspect, json.decoder, pickle
-    import tarfile, textwrap, traceback, typing, unittest.mock
-
-    modules = (argparse, ast, asyncio.base_events, dataclasses, difflib, inspect, json.decoder,
-               pickle, tarfile, textwrap, traceback, typing, unittest.mock)  # fmt: skip
+    names = """
+        argparse ast asyncio.base_events dataclasses difflib inspect json.decoder pickle tarfile
+        textwrap traceback typing unittest.mock
+    """
+    modules = [import_module(name) for name in names.split()]
     return [code for module in (*modules, splice_programs) for code in codes_of(module)]
 
 
@@ -168,7 +169,8 @@ def entry_arguments(machine):
         values += [value] if value is not NULL else []
     names = list(machine.locals)
     closure = tuple(machine.cells[n] for n in cells_of(machine.code)) or None
-    return nulls, tuple(handled), names, (closure, *values, *machine.locals.values())
+    first = [None] if uses_super(machine.code) else []
+    return nulls, tuple(handled), names, (closure, *first, *values, *machine.locals.values())
 
 
 def check_enter_everywhere():

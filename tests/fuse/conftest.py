@@ -127,7 +127,11 @@ def fuse_lowered(lowered: Lowered, **options: Any) -> Case:
 
 
 def fuse_call(
-    call: Callable[..., Any], *inputs: Any, dynamic: bool = False, target: str = "cpu", **options: Any
+    call: Callable[..., Any],
+    *inputs: Any,
+    dynamic: bool = False,
+    target: str = "cpu",
+    **options: Any,
 ) -> Case:
     graph = trace(call, *inputs, dynamic=dynamic)
     return fuse_lowered(lower(graph, "forward", Target.parse(target), strict_context()), **options)
@@ -154,7 +158,9 @@ def with_origins(program: Program) -> Program:
     for item in program.body:
         origins = frozenset({f"forward:{item.name}"})
         item = replace(item, origins=origins)
-        body.append(replace(item, body=block(item.body, origins)) if isinstance(item, Nest) else item)
+        body.append(
+            replace(item, body=block(item.body, origins)) if isinstance(item, Nest) else item
+        )
     return replace(program, body=tuple(body))
 
 

@@ -28,8 +28,18 @@ def test_a_temp_that_nobody_reads_is_gone(fusing: SimpleNamespace) -> None:
 
 def test_what_a_call_or_the_caller_sees_is_stored(fusing: SimpleNamespace) -> None:
     case = fusing.call(lambda x, w: (lambda y: (y[1:], torch.exp(y) @ w))(x * 2), X, W)
-    written = {b for item in case.fused.program.body if isinstance(item, Nest) for b in written_buffers(item)}
-    seen = {b for item in case.fused.program.body if not isinstance(item, Nest) for b in viewed_buffers(item.args)}
+    written = {
+        b
+        for item in case.fused.program.body
+        if isinstance(item, Nest)
+        for b in written_buffers(item)
+    }
+    seen = {
+        b
+        for item in case.fused.program.body
+        if not isinstance(item, Nest)
+        for b in viewed_buffers(item.args)
+    }
     returned = case.fused.program.outputs[0].buffer
     assert returned in written
     assert seen - {"arg0_1", "arg1_1"} <= written
@@ -85,7 +95,9 @@ def test_random_calls_keep_their_order(fusing: SimpleNamespace) -> None:
         big = torch.rand_like(x.repeat(8, 1)).sum(0)
         return torch.rand_like(x).sum(0) + big
 
-    targets = [i.target for i in fusing.call(draws, X).lowered.program.body if not isinstance(i, Nest)]
+    targets = [
+        i.target for i in fusing.call(draws, X).lowered.program.body if not isinstance(i, Nest)
+    ]
     case = fusing.call(draws, X)
     order = [i.name for i in case.fused.program.body if not isinstance(i, Nest)]
     before = [i.name for i in case.lowered.program.body if not isinstance(i, Nest)]
@@ -109,7 +121,9 @@ def test_memory_breaks_ties_in_the_order(fusing: SimpleNamespace) -> None:
         alive += sum(program.buffers[name].shape[-1].constant == 512 for name in made)
         peak = max(peak, alive)
         alive -= sum(
-            last == position and program.buffers[name].role == "temp" and program.buffers[name].shape[-1] == 512
+            last == position
+            and program.buffers[name].role == "temp"
+            and program.buffers[name].shape[-1] == 512
             for name, last in case.fused.last_use.items()
         )
     assert peak == 1

@@ -147,7 +147,16 @@ def training_step(x: Any, w1: Any, b1: Any, w2: Any, b2: Any, g: Any, b: Any, y:
     return (loss, *torch.autograd.grad(loss, leaves))
 
 
-STEP = (rand(8, 16), rand(16, 32), rand(32), rand(32, 16), rand(16), rand(16), rand(16), rand(8, 16))
+STEP = (
+    rand(8, 16),
+    rand(16, 32),
+    rand(32),
+    rand(32, 16),
+    rand(16),
+    rand(16),
+    rand(16),
+    rand(8, 16),
+)
 
 
 def test_training_step(fusing: SimpleNamespace) -> None:

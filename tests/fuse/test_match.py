@@ -116,4 +116,3 @@ def test_division_is_simplified_away_where_extents_say_so() -> None:
 def test_gaps_cannot_be_divided() -> None:
     writer, reader = nests("i < 6, j < 4", "5*i + j", "k < 20", "k")
     assert digits(stores(writer)[0], loads(reader)[0], {}) is None
-

@@ -23,7 +23,10 @@ def block(x: Any, w: Any) -> Any:
 
 
 def origins_of(fused: Any) -> dict[str, frozenset[str]]:
-    return {h: origins for h, (_, origins, _) in statement_handles(fused.program, "fuse", "forward").items()}
+    return {
+        h: origins
+        for h, (_, origins, _) in statement_handles(fused.program, "fuse", "forward").items()
+    }
 
 
 def test_origins_are_items_of_the_lowered_program(fusing: SimpleNamespace) -> None:

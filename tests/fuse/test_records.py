@@ -36,9 +36,7 @@ def test_each_record_says_what_why_and_how_much(fusing: SimpleNamespace) -> None
 
 def test_no_final_pair_is_recorded_twice(fusing: SimpleNamespace) -> None:
     case = fusing.call(block, X, W)
-    pairs = Counter(
-        (frozenset(d.data["first"]), frozenset(d.data["second"])) for d in case.fusions
-    )
+    pairs = Counter((frozenset(d.data["first"]), frozenset(d.data["second"])) for d in case.fusions)
     assert set(pairs.values()) == {1}
 
 

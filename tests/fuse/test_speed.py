@@ -52,8 +52,8 @@ def test_two_thousand_nests_in_ten_seconds(fusing: SimpleNamespace) -> None:
     context = type(context)(context.options.with_(strict=False), type(context.recorder)())
     from compiler_core.fuse import fuse
 
-    start = time.perf_counter()
+    start = time.process_time()
     fused = fuse(lowered, context)
-    seconds = time.perf_counter() - start
+    seconds = time.process_time() - start
     assert len(fused.kernels) < 200
     assert seconds < 10, f"{seconds:.1f} s"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Any
 
@@ -176,13 +177,22 @@ def test_old_value_of_a_mutated_argument_is_copied_when_returned(kit: Any) -> No
     assert made.program.buffers[made.program.outputs[0]].role == "out"
 
 
+def test_copies_of_arguments_keep_their_strides(kit: Any) -> None:
+    def call(x: torch.Tensor) -> Any:
+        return x[:, ::2], x[:1].expand(3, 4), x * 2
+
+    made = mutating(kit, call, ((0, 2),), torch.randn(3, 4))
+    results = made.run(torch.randn(3, 4))
+    assert [r.stride() for r in results] == [(4, 2), (0, 1), (4, 1)]
+
+
 def test_arguments_that_swap(kit: Any) -> None:
     mutating(kit, lambda x, y: (y, x), ((0, 0), (1, 1)), torch.randn(3), torch.randn(3))
 
 
 def test_new_value_that_is_a_view_is_copied(kit: Any) -> None:
     made = mutating(kit, lambda x: ((x + 1).t(), x.sum()), ((0, 0),), torch.randn(3, 3))
-    assert made.program.buffers[made.program.mutated[0][1]].strides == (3, 1)
+    assert made.program.buffers[made.program.mutated[0][1]].shape == (3, 3)
 
 
 def test_outputs_of_every_kind(kit: Any) -> None:
@@ -367,6 +377,22 @@ def test_number_that_a_half_type_cannot_hold_widens(kit: Any) -> None:
     assert types["mul_mul"] == "f32" and types["mul_1_mul"] == "bf16"
     got = made.run(x)
     assert torch.equal(got[0], x * 0.1) and torch.equal(got[1], x * 0.5)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize(
+    "number", [0.1, 3, 257, 2049, 1e-7, 1e5, -0.0, math.inf, math.nan, True, 2**-20]
+)
+def test_which_numbers_widen(kit: Any, dtype: torch.dtype, number: float) -> None:
+    """Arithmetic stays in the half type exactly when the type has the number (or it is subnormal)."""
+    made = kit.lowered(kit.trace(lambda x: x * number, torch.randn(4).to(dtype)))
+    types = {s.name: s.dtype.name for s in statements(made) if hasattr(s, "dtype")}
+    held = torch.tensor(number, dtype=torch.float64).to(dtype).double().item()
+    is_held = held == number or math.isnan(number)
+    is_normal = (
+        abs(number) >= torch.finfo(dtype).smallest_normal or number == 0 or math.isnan(number)
+    )
+    assert (types["mul_mul"] == "f32") == (not (is_held and is_normal))
 
 
 def test_sums_of_half_types_run_in_f32(kit: Any) -> None:

@@ -38,6 +38,9 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "select": lambda x, y: x[0] + y[-1],
     "flip": lambda x, y: x.flip(0) + y.roll(1, 0),
     "matmul": lambda x, y: F.gelu(x @ y.t()).sum(1),
+    "float of sizes": lambda x, y: (
+        x * (1 / x.shape[0]) + y * x.shape[0] ** 0.5 - torch.full((6,), 2.0 / y.shape[0])
+    ),
     "triangle": lambda x, y: (x @ y.t()).tril(),
     "norm": lambda x, y: torch.linalg.vector_norm(x, dim=0) + y.std(0),
 }

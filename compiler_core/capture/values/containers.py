@@ -17,6 +17,7 @@ import torch
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
 from compiler_core.capture.values.objects import Instance, ObjectValue
+from compiler_core.capture.values.tensor import SymbolicNumber
 
 __all__ = [
     "DictValue",
@@ -119,6 +120,8 @@ def key_of(value: Value) -> Hashable:
         value = value.resolved or value
     if isinstance(value, Constant) and not isinstance(value.real, slice):
         return value.real  # type: ignore[no-any-return]
+    if isinstance(value, SymbolicNumber):  # a key must be known: the number is specialised
+        return value.python_type()(value.real)
     if isinstance(value, TupleValue) and value.cls in (tuple, torch.Size):
         return tuple(key_of(item) for item in value.items)
     if isinstance(value, ObjectValue) and _hashes_by_identity(value.real):

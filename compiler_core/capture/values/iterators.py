@@ -24,6 +24,8 @@ class SequenceIterator(Value):
     reverse: bool = False
     items: list[Value] | None = None  # a snapshot, for what has no live model
     done: bool = False
+    outside: bool = False  # a real iterator: taking an item is a side effect
+    taken: int = 0  # items taken in this trace
 
     def python_type(self) -> type:
         return type(iter([]))

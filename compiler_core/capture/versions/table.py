@@ -49,7 +49,6 @@ class Version:
     groups: opcodes that only make sense together, longest first; the last one has the row.
     skipped_after: opcodes that a jump of FOR_ITER or SEND passes over, at its physical target.
     pop_null: instructions that get rid of a NULL on top of the stack (POP_TOP cannot).
-    plain: how a native step runs an opcode that would leave a NULL or a method pair: bit to clear.
     """
 
     python: tuple[int, int]
@@ -58,7 +57,6 @@ class Version:
     groups: tuple[tuple[str, ...], ...]
     skipped_after: dict[str, tuple[str, ...]]
     pop_null: tuple[tuple[str, object], ...]
-    conversions: tuple[str | None, ...] = (None, "str", "repr", "ascii")
 
     def reason(self, opcode: str) -> str | None:
         """Why an opcode is not supported; None when it has a row or is part of a group."""

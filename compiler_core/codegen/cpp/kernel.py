@@ -4,6 +4,7 @@ In: a nest of a `Fused` and what fusion decided about it. Out: a `KernelSource` 
 statements. The one idea: how the nest walks memory picks the frame that its statements are put in.
 
     pointwise   one loop nest, threads outside, vector lanes inside
+    transpose   the same in square blocks (`blocked.py`)
     row         threads over the outer axes; each reduction and loop of the body is a loop over the row
     few rows    the outer axes do not keep the threads busy: each reduction and loop is shared out
     column      tiles of neighbouring columns (`columns.py`)
@@ -12,6 +13,7 @@ statements. The one idea: how the nest walks memory picks the frame that its sta
 from __future__ import annotations
 
 from compiler_core.codegen.cpp.axes import accesses, stride, tidy_nest
+from compiler_core.codegen.cpp.blocked import write_blocked
 from compiler_core.codegen.cpp.blocks import write_block, write_loop, write_reduce
 from compiler_core.codegen.cpp.columns import TILE, write_columns
 from compiler_core.codegen.cpp.kernel_text import KernelText
@@ -23,7 +25,7 @@ from compiler_core.codegen.cpp.row_values import row_values
 from compiler_core.codegen.statement_handles import StatementHandles, statements_of
 from compiler_core.ir.dtypes import DTYPES
 from compiler_core.ir.index import Index, index
-from compiler_core.ir.loop import Loop, Nest, Program, Reduce
+from compiler_core.ir.loop import Axis, Loop, Nest, Program, Reduce
 from compiler_core.provenance import Origins, union
 from compiler_core.stages import Fused, Kernel, KernelSource, Param
 
@@ -130,19 +132,33 @@ def _write_body(k: KernelText) -> None:
 
 def _write_pointwise(k: KernelText) -> None:
     axes, body = k.nest.axes, k.nest.body
-    work = extent_of(axes) * work_of(body)
-    *outer, last = axes or (None,)
-    if last is None:
+    if not axes:
         write_block(k, body)
+        return
+    *outer, last = axes
+    across = _axis_across(k.nest)
+    if across is not None:
+        write_blocked(k, across)
         return
     inner = parallel(k, extent_of((last,)) * work_of(body), simd=True)
     if _is_few(extent_of(outer)) and "parallel" in inner[0]:
         with loops(k, axes, inner=inner[0]):
             write_block(k, body)
         return
-    heads = parallel(k, work, collapse=len(outer))
+    heads = parallel(k, extent_of(axes) * work_of(body), collapse=len(outer))
     with loops(k, axes, *heads, inner="#pragma omp simd"):
         write_block(k, body)
+
+
+def _axis_across(nest: Nest) -> Axis | None:
+    """An axis other than the last along which some buffer is contiguous: a transpose."""
+    *outer, last = nest.axes
+    for axis in outer:
+        for access in accesses(nest.body):
+            along = _steps_by_one(access.offset, axis.name)
+            if along and stride(access.offset, last.name) != index(0):
+                return axis
+    return None
 
 
 def _write_few_rows(k: KernelText) -> None:

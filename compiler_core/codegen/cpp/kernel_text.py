@@ -34,11 +34,12 @@ class KernelText:
     threads: int = 0
     row: RowValues = field(default_factory=RowValues)
     writer: Writer = field(default_factory=Writer)
-    names: Names = field(default_factory=Names)
+    names: Names = field(init=False)
     types: dict[str, DType] = field(default_factory=dict)
     index: IndexText = field(init=False)
 
     def __post_init__(self) -> None:
+        self.names = Names(f"{self.nest.name}_")
         for statement in statements_of(self.nest.body):
             if not isinstance(statement, Store | Loop):
                 self.types[statement.name] = statement.dtype

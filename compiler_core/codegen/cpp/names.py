@@ -31,16 +31,17 @@ def identifier(wish: str) -> str:
 
 
 class Names:
-    """The identifiers given so far in one kernel, by the IR's names."""
+    """The identifiers given so far in one kernel, by the IR's names, which lose the prefix `common`."""
 
-    def __init__(self) -> None:
+    def __init__(self, common: str = "") -> None:
+        self._common = common
         self._taken: set[str] = set()
         self._of: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
         """The identifier of an IR name, given at its first use."""
         if name not in self._of:
-            self._of[name] = self.fresh(name)
+            self._of[name] = self.fresh(name.removeprefix(self._common) or name)
         return self._of[name]
 
     def fresh(self, wish: str) -> str:

@@ -47,19 +47,39 @@ def fold_of(kind: str, value: DType, result: DType) -> Fold:
     return _ROWS[kind](value, result)
 
 
-def _wide(operator: str, start: str) -> Callable[[DType, DType], Fold]:
-    """A sum or product, in `double` for every float and in the result's type for integers."""
+def _sum(value: DType, result: DType) -> Fold:
+    """In `double` for smaller floats; in the type itself for doubles, with what roundings lose beside it."""
+    if not result.is_float:
+        return _plain("+", "0", "", result)
+    if result.name != "f64":
+        return _wide("+", Accumulator("_wide", "double", "0.0"), result, simd=True)
+    return Fold(
+        (Accumulator("_sum", "double", "0.0"), Accumulator("_lost", "double", "0.0")),
+        ("{a1} += v_lost({a0}, {value});", "{a0} += {value};"),
+        ("{a1} += {b1} + v_lost({a0}, {b0});", "{a0} += {b0};"),
+        "v_is_finite({a1}) ? {a0} + {a1} : {a0}",
+        "reduction(+ : {a0}, {a1})",
+    )
 
-    def fold(value: DType, result: DType) -> Fold:
-        if not result.is_float:
-            return _plain(operator, start, "", result)
-        text = f"{{a0}} {operator}= {{value}};"
-        merge = f"{{a0}} {operator}= {{b0}};"
-        wide = Accumulator("" if result.name == "f64" else "_wide", "double", f"{start}.0")
-        total = "{a0}" if result.name == "f64" else rounded("(float){a0}", result)
-        return Fold((wide,), (text,), (merge,), total, f"reduction({operator} : {{a0}})")
 
-    return fold
+def _product(value: DType, result: DType) -> Fold:
+    """In `double` for smaller floats, in `long double` (no vector lanes) for doubles."""
+    if not result.is_float:
+        return _plain("*", "1", "", result)
+    if result.name == "f64":
+        return _wide("*", Accumulator("_wide", "long double", "1.0L"), result, simd=False)
+    return _wide("*", Accumulator("_wide", "double", "1.0"), result, simd=True)
+
+
+def _wide(operator: str, accumulator: Accumulator, result: DType, simd: bool) -> Fold:
+    """An operator in a type wider than the result's, rounded once."""
+    return Fold(
+        (accumulator,),
+        (f"{{a0}} {operator}= {{value}};",),
+        (f"{{a0}} {operator}= {{b0}};",),
+        rounded(f"({result.c_compute}){{a0}}", result),
+        f"reduction({operator} : {{a0}})" if simd else "",
+    )
 
 
 def _plain(operator: str, start: str, test: str, result: DType) -> Fold:
@@ -145,8 +165,8 @@ def _all(value: DType, result: DType) -> Fold:
 
 
 _ROWS: dict[str, Callable[[DType, DType], Fold]] = {
-    "sum": _wide("+", "0"),
-    "prod": _wide("*", "1"),
+    "sum": _sum,
+    "prod": _product,
     "max": _extreme("max"),
     "min": _extreme("min"),
     "argmax": _place(">"),

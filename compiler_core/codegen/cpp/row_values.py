@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from compiler_core.codegen.cpp.half import is_small_float
 from compiler_core.ir.index import Sym
 from compiler_core.ir.loop import (
     Axis, Block, Constant, Load, Loop, Position, Reduce, Statement, Store, Value,
@@ -122,11 +123,17 @@ def _meanings(axis: Axis, body: Block) -> dict[str, Meaning]:
 
 def _outermost_costly(one: _Pass) -> Iterator[Value]:
     """Values of costly operations that are not only operands of further costly ones."""
-    values = [s for s in one.body if isinstance(s, Value) and s.op in COSTLY]
+    values = [s for s in one.body if isinstance(s, Value) and _is_costly(s)]
     operands = {arg for value in values for arg in value.args}
     for value in values:
         if value.name not in operands:
             yield value
+
+
+def _is_costly(value: Value) -> bool:
+    """A transcendental function, or a rounding for which there is no instruction."""
+    is_rounding = value.op == "cast" and is_small_float(value.dtype) and value.dtype.name != "bf16"
+    return value.op in COSTLY or is_rounding
 
 
 def _needless_without(one: _Pass, value: Value) -> list[Statement]:

@@ -36,6 +36,13 @@ V_INLINE int32_t v_bits(float x) { int32_t bits; memcpy(&bits, &x, 4); return bi
 V_INLINE double v_double(int64_t bits) { double x; memcpy(&x, &bits, 8); return x; }
 V_INLINE int64_t v_bits64(double x) { int64_t bits; memcpy(&bits, &x, 8); return bits; }
 
+/* What a + b rounds away (Knuth's two-sum); for infinities NaN, which the caller has to drop. */
+V_INLINE double v_lost(double a, double b) {
+    double sum = a + b, part = sum - a;
+    return (a - (sum - part)) + (b - part);
+}
+V_INLINE int v_is_finite(double x) { return x - x == 0.0; }
+
 /* NaN if either is: what torch.maximum, torch.amax and their kin do. */
 V_INLINE float v_max_f32(float a, float b) { return (a > b) | (a != a) ? a : b; }
 V_INLINE float v_min_f32(float a, float b) { return (a < b) | (a != a) ? a : b; }
@@ -72,7 +79,7 @@ V_INLINE float v_scale(float p, float n, int is_tiny) {
 
 /* e**x = 2**n e**r with |r| <= ln(2)/2; e**r = 1 + r + r^2 q(r), error 2**-28. Out of range the result is
    selected at the end: clamping x at the start takes gcc three times as many instructions. */
-V_INLINE float v_exp(float x) {
+V_INLINE float v_exp_within(float x, int is_tiny) {
     float n = __builtin_rintf(x * 1.44269504f);
     float r = V_FMAF(n, -0.693359375f, x);
     r = V_FMAF(n, 2.12194440e-4f, r);
@@ -81,7 +88,10 @@ V_INLINE float v_exp(float x) {
     q = V_FMAF(q, r, 4.1668456e-2f);
     q = V_FMAF(q, r, 1.66665152e-1f);
     q = V_FMAF(q, r, 0.49999994f);
-    float y = v_scale(V_FMAF(q, r * r, r) + 1.0f, n, x < -80.0f);
+    return v_scale(V_FMAF(q, r * r, r) + 1.0f, n, is_tiny);
+}
+V_INLINE float v_exp(float x) {
+    float y = v_exp_within(x, x < -80.0f);
     y = x < -104.0f ? 0.0f : y;
     return x > 88.72284f ? INFINITY : y;
 }
@@ -363,8 +373,8 @@ V_INLINE float v_erf(float x) {
     q = V_FMAF(q, c, 1.0530965e-1f);
     q = V_FMAF(q, c, 6.35600924e-1f);
     q = V_FMAF(q, c, 1.28557041e-1f);
-    float y = a > 0.93f ? 1.0f - v_exp(-V_FMAF(q, c, c)) : V_FMAF(p, a, a);
-    return __builtin_copysignf(x == x ? y : x, x);
+    float far = 1.0f - v_exp_within(-V_FMAF(q, c, c), 0), near = V_FMAF(p, a, a);
+    return __builtin_copysignf(a > 0.93f ? far : near, x);
 }
 
 #endif

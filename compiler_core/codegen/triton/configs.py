@@ -60,7 +60,7 @@ def row_config(rows: int | None, length: int | None) -> Config:
         return Config(0, 1, 1)
     block = next_power_of_2(length)
     if block >= 512 or rows == 1:
-        return Config(0, block, min(16, max(1, block // 512)), persistent=True)
+        return Config(0, block, min(16, max(2, block // 512)), persistent=True)
     many = max(1, _TILE // block)
     return Config(min(many, next_power_of_2(rows or many), 128), block, 4, persistent=True)
 

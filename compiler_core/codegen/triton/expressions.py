@@ -157,6 +157,8 @@ def template(op: str, dtype: DType) -> str | None:
 
 def takes_literals(op: str, dtype: DType) -> bool:
     """May a constant operand stand in the text as a plain number?"""
+    if op == "div":
+        return class_of(dtype) == "f32"
     return op in _LITERALS and dtype.name in ("f32", "f16", "bf16", "i32", "i64")
 
 

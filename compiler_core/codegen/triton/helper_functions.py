@@ -1,22 +1,21 @@
 """Small `@triton.jit` functions that a kernel's source carries when it uses them.
 
-One row per function: its text and the functions that it calls in turn. They are combine functions of
-`tl.reduce`, and operations that take more than one line of Triton.
+One row per function; none calls another. They are combine functions of `tl.reduce`, and operations that
+take more than one line of Triton.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["HELPERS", "Helper", "with_callees"]
+__all__ = ["HELPERS", "Helper", "in_order"]
 
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A function's text, without the decorator; the helpers and `libdevice` that it needs."""
+    """A function's text, without the decorator, and whether it calls `libdevice`."""
 
     text: str
-    needs: tuple[str, ...] = ()
     libdevice: bool = False
 
 
@@ -123,9 +122,6 @@ def to_f8e5m2(a):
 }
 
 
-def with_callees(used: set[str]) -> list[str]:
-    """The helpers that are needed, callees first, in the order of the table."""
-    needed = set(used)
-    for name in used:
-        needed.update(HELPERS[name].needs)
-    return [name for name in HELPERS if name in needed]
+def in_order(used: set[str]) -> list[str]:
+    """The helpers that a kernel calls, in the order of the table."""
+    return [name for name in HELPERS if name in used]

@@ -8,7 +8,7 @@ static length, the text has no mask.
 from __future__ import annotations
 
 from compiler_core.codegen.statement_handles import StatementHandles, statements_of
-from compiler_core.codegen.triton.helper_functions import HELPERS, with_callees
+from compiler_core.codegen.triton.helper_functions import HELPERS, in_order
 from compiler_core.codegen.triton.names import Names
 from compiler_core.codegen.triton.plan import Plan, plan_kernel
 from compiler_core.codegen.triton.positions import axis_lines, positions_used
@@ -126,7 +126,7 @@ def _write_positions(
 def _with_header(signature: str, writer: StatementWriter) -> tuple[str, tuple[Origins, ...]]:
     """The whole file: imports, helpers, kernel. Its frame serves every statement."""
     everything = frozenset().union(*writer.lines.line_origins)
-    helpers = with_callees(writer.helpers)
+    helpers = in_order(writer.helpers)
     file = Writer()
     file.line("import triton", everything)
     file.line("import triton.language as tl", everything)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from compiler_core.codegen.statement_handles import statements_of
 from compiler_core.codegen.triton.configs import (
     Config,
     column_config,
@@ -18,7 +19,7 @@ from compiler_core.codegen.triton.configs import (
     row_config,
 )
 from compiler_core.ir.index import Index, index
-from compiler_core.ir.loop import Axis, Block, Buffer, Loop, Nest, Reduce
+from compiler_core.ir.loop import Axis, Block, Buffer, Load, Loop, Nest, Reduce, Store
 from compiler_core.stages import Kernel
 
 __all__ = ["InnerGroup", "Plan", "long_axes", "plan_kernel", "product"]
@@ -34,6 +35,7 @@ class InnerGroup:
     numel: Index
     size: int
     persistent: bool
+    is_wide: bool  # positions need 64 bits
 
     @property
     def suffix(self) -> str:
@@ -101,12 +103,16 @@ def plan_kernel(nest: Nest, kernel: Kernel, buffers: Mapping[str, Buffer]) -> Pl
             axes, xnumel, config.xblock, (), config.num_warps, _is_wide(nest, kernel, buffers)
         )
     xblock = min(config.xblock for config in configs)
+    is_wide = _is_wide(nest, kernel, buffers)
+    largest = _largest_factor(nest.body) if is_wide else 1
     groups = tuple(
-        InnerGroup(number, length, config.rblock, config.persistent)
-        for number, (length, config) in enumerate(zip(lengths, configs))
+        InnerGroup(
+            n, length, config.rblock, config.persistent, is_wide and _is_long(length, largest)
+        )
+        for n, (length, config) in enumerate(zip(lengths, configs))
     )
     warps = max(config.num_warps for config in configs)
-    return Plan(axes, xnumel, xblock, groups, warps, _is_wide(nest, kernel, buffers))
+    return Plan(axes, xnumel, xblock, groups, warps, is_wide)
 
 
 def product(axes: tuple[Axis, ...]) -> Index:
@@ -139,6 +145,23 @@ def _is_wide(nest: Nest, kernel: Kernel, buffers: Mapping[str, Buffer]) -> bool:
     sizes = [product(nest.axes), *_inner_lengths(nest.body)]
     padded = [None if n.constant is None else 2 * next_power_of_2(n.constant) for n in sizes]
     return any(n is None or n >= _LIMIT for n in [*spans, *padded])
+
+
+def _is_long(length: Index, factor: int) -> bool:
+    """Can a position along this length, times a number of an offset, leave 32 bits?"""
+    n = length.constant
+    return n is None or 2 * next_power_of_2(n) * factor >= _LIMIT
+
+
+def _largest_factor(body: Block) -> int:
+    """The largest number in any offset. Other factors are symbols, which are 64 bits wide anyway."""
+    offsets = [s.offset for s in statements_of(body) if isinstance(s, Load | Store)]
+    return max((_largest_number(e) for e in offsets), default=1)
+
+
+def _largest_number(e: Index) -> int:
+    own = abs(e.constant) if e.constant is not None else 1
+    return max([own, *(_largest_number(child) for child in e.children)])
 
 
 def _span(buffer: Buffer) -> int | None:

@@ -15,13 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 
 from compiler_core.codegen.statement_handles import statements_of
-from compiler_core.codegen.triton.casts import bracketed, cast, held, rounded, typed_literal
+from compiler_core.codegen.triton.casts import bracketed
+from compiler_core.codegen.triton.folding import Folded, Folds
 from compiler_core.codegen.triton.plan import InnerGroup, Plan, long_axes, product
 from compiler_core.codegen.triton.positions import axis_lines, positions_used
-from compiler_core.codegen.triton.reductions import Fold, fold_of
 from compiler_core.codegen.triton.statements import StatementWriter
 from compiler_core.codegen.triton.tile import Scope, Tile, Variable
 from compiler_core.ir.dtypes import DTYPES
@@ -34,22 +33,12 @@ __all__ = ["BlockWriter"]
 Inner = Reduce | Loop
 
 
-@dataclass(frozen=True, slots=True)
-class Partial:
-    """A reduction under way: its fold and the names of the partial result and its position."""
-
-    statement: Reduce
-    fold: Fold
-    value: str
-    position: str
-
-
 class BlockWriter:
     """Writes blocks of statements. `numels`: the text of each group's length."""
 
     def __init__(self, writer: StatementWriter, plan: Plan, numels: dict[int, str]):
         self._writer, self._plan, self._numels = writer, plan, numels
-        self._lines = writer.lines
+        self._lines, self._folds = writer.lines, Folds(writer, bool(plan.xblock))
         self._inner: list[Inner] = []  # of the nest itself
         self._started: set[int] = set()  # persistent groups whose rindex is written
 
@@ -106,15 +95,16 @@ class BlockWriter:
         self._axes(statement, group, inner)
         self._body(statement.body, inner)
         if isinstance(statement, Reduce):
-            partial = self._partial(statement, group)
-            value, position = self._masked(partial, group, inner)
-            self._finish(partial, value, position, group, scope)
+            partial = self._folds.whole(statement)
+            self._folds.fold_tile(partial, self._folds.tile_of(partial, group, inner), scope)
 
     def _looped(self, run: list[Inner], group: InnerGroup, scope: Scope) -> None:
-        partials = {id(s): self._partial(s, group) for s in run if isinstance(s, Reduce)}
         tile = self._tile_of(group, scope)
-        for partial in partials.values():
-            self._start(partial, tile.shape(), group.numel.constant is None)
+        partials = {
+            id(s): self._folds.started(s, tile.shape(), group.is_wide)
+            for s in run
+            if isinstance(s, Reduce)
+        }
         origins = union(*(self._all_origins(s) for s in run))
         start = f"rstart{group.suffix}"
         length = self._numels[group.number]
@@ -128,9 +118,9 @@ class BlockWriter:
                 self._body(statement.body, inner)
                 if id(statement) in partials:
                     partial = partials[id(statement)]
-                    self._combine(partial, *self._masked(partial, group, inner))
+                    self._folds.combine(partial, self._folds.tile_of(partial, group, inner))
         for partial in partials.values():
-            self._finish(partial, partial.value, partial.position, group, scope)
+            self._folds.fold_tile(partial, Folded(partial.value, partial.position), scope)
 
     def _tile_of(self, group: InnerGroup, scope: Scope) -> Tile:
         mask = None if group.is_exact else f"rmask{group.suffix}"
@@ -143,7 +133,7 @@ class BlockWriter:
         text = f"{start}tl.arange(0, {group.block})"
         if self._plan.xblock:
             text = f"{bracketed(text)}[None, :]"
-        if self._plan.is_wide:
+        if group.is_wide:
             text = f"{bracketed(text)}.to(tl.int64)"
         self._lines.line(f"rindex{group.suffix} = {text}", origins)
         if not group.is_exact:
@@ -153,7 +143,7 @@ class BlockWriter:
     def _axes(self, statement: Inner, group: InnerGroup, scope: Scope) -> None:
         """The statement's axes from the tile's position."""
         position = f"%{group.dim}"
-        dtype = DTYPES["i64" if self._plan.is_wide else "i32"]
+        dtype = DTYPES["i64" if group.is_wide else "i32"]
         scope.names[position] = Variable(f"rindex{group.suffix}", dtype, frozenset({group.dim}))
         axes = long_axes(statement.axes)
         self._writer.flat.append((axes, position))
@@ -164,111 +154,21 @@ class BlockWriter:
         for statement in block:
             self._inside(statement, scope)
 
-    # ------------------------------------------------------------------------------ reductions
-
-    def _partial(self, s: Reduce, group: InnerGroup | None) -> Partial:
-        fold = fold_of(s.kind, self._writer.dtypes[s.value], s.dtype)
-        names = self._writer.names
-        is_looped = group is None or not group.persistent
-        partial = names.fresh(f"{s.name}_part") if is_looped else ""
-        position = names.fresh(f"{s.name}_at") if is_looped and fold.has_index else ""
-        return Partial(s, fold, partial, position)
-
-    def _start(self, partial: Partial, shape: str, is_long: bool) -> None:
-        origins = [self._writer.origin(partial.statement)]
-        fold = partial.fold
-        self._lines.line(
-            f"{partial.value} = tl.full({shape}, {fold.start}, {held(fold.dtype)})", origins
-        )
-        if fold.has_index:
-            dtype = "i64" if self._plan.is_wide or is_long else "i32"
-            last = 2**63 - 1 if dtype == "i64" else 2**31 - 1
-            self._lines.line(
-                f"{partial.position} = tl.full({shape}, {last}, tl.int{dtype[1:]})", origins
-            )
-
-    def _folded_value(self, partial: Partial, scope: Scope) -> Variable:
-        """The yielded value in the type that it is folded in."""
-        value = scope.names[partial.statement.value]
-        text = value.text
-        if value.constant is not None:
-            text = typed_literal(value.constant, value.dtype)
-        text = cast(text, value.dtype, partial.fold.dtype, self._writer.helpers)
-        return Variable(text, partial.fold.dtype, value.dims, origins=value.origins)
-
-    def _masked(self, partial: Partial, group: InnerGroup, scope: Scope) -> tuple[str, str]:
-        """The tile to fold, neutral beyond the length; and its positions, for argmax and argmin."""
-        value, tile = self._folded_value(partial, scope), scope.tile
-        text, dims = value.text, value.dims
-        if group.dim in tile.masks:
-            text = f"tl.where({tile.masks[group.dim]}, {text}, {partial.fold.start})"
-            dims |= {group.dim}
-        if dims != tile.active:
-            text = f"tl.broadcast_to({text}, {tile.shape()})"
-        position = f"rindex{group.suffix}"
-        if partial.fold.has_index and tile.active != {group.dim}:
-            position = f"tl.broadcast_to({position}, {tile.shape()})"
-        return text, position
-
-    def _combine(self, partial: Partial, value: str, position: str) -> None:
-        """Fold a tile, or one position, into the partial result."""
-        s, fold = partial.statement, partial.fold
-        if fold.combine != "add":
-            self._writer.helpers.add(fold.combine)
-        origins = [self._writer.origin(s)]
-        if fold.has_index:
-            both = f"{partial.value}, {partial.position}"
-            self._lines.line(f"{both} = {fold.combine}({both}, {value}, {position})", origins)
-        elif fold.combine == "add":
-            self._lines.line(f"{partial.value} += {value}", origins)
-        else:
-            self._lines.line(f"{partial.value} = {fold.combine}({partial.value}, {value})", origins)
-
-    def _finish(
-        self, partial: Partial, value: str, position: str, group: InnerGroup, scope: Scope
-    ) -> None:
-        """The line that folds a tile along its inner dimension and names the result."""
-        fold = partial.fold
-        axis = 1 if self._plan.xblock else 0
-        keep = ", keep_dims=True" if self._plan.xblock else ""
-        if fold.has_index:
-            self._writer.helpers.add(fold.combine)
-            text = f"tl.reduce(({value}, {position}), {axis}, {fold.combine}{keep})[1]"
-        elif fold.combine == "add":
-            text = f"tl.sum({value}, {axis}{keep})"
-        else:
-            self._writer.helpers.add(fold.combine)
-            text = f"tl.reduce({value}, {axis}, {fold.combine}{keep})"
-        self._result(partial, text, scope)
-
-    def _result(self, partial: Partial, text: str, scope: Scope) -> None:
-        s, fold = partial.statement, partial.fold
-        if fold.has_index:
-            text = cast(text, DTYPES["i32"], s.dtype, self._writer.helpers)
-        elif s.kind in ("sum", "prod"):
-            text = rounded(text, s.dtype, self._writer.helpers)
-            text = cast(text, fold.dtype, s.dtype, self._writer.helpers)
-        else:
-            text = cast(text, fold.dtype, s.dtype, self._writer.helpers)
-        origins = [self._writer.origin(s)]
-        scope.names[s.name] = self._writer.define(
-            s.name, text, s.dtype, scope.tile.active, origins, scope
-        )
-
     # ------------------------------------------------------------------------------ one by one
 
     def _one_by_one(self, s: Inner, scope: Scope) -> None:
         self._writer.phase += 1
-        partial = self._partial(s, None) if isinstance(s, Reduce) else None
-        if partial is not None:
-            self._start(partial, scope.tile.shape(), product(s.axes).constant is None)
+        partial = None
+        if isinstance(s, Reduce):
+            is_long = self._plan.is_wide or product(s.axes).constant is None
+            partial = self._folds.started(s, scope.tile.shape(), is_long)
         with self._counters(s, scope) as inner:
             self._body(s.body, inner)
             if partial is not None:
                 position = self._writer.index(_row_major(s.axes), inner) if partial.position else ""
-                self._combine(partial, self._folded_value(partial, inner).text, position)
+                self._folds.combine(partial, self._folds.value_of(partial, inner, position))
         if partial is not None:
-            self._result(partial, partial.position or partial.value, scope)
+            self._folds.result(partial, partial.position or partial.value, (), scope)
 
     @contextmanager
     def _counters(self, s: Inner, scope: Scope) -> Iterator[Scope]:
@@ -280,8 +180,9 @@ class BlockWriter:
                 length = self._writer.index(self._writer.flatten(axis.extent), inner)
                 self._lines.line(f"for {name} in range(0, {length}):", self._all_origins(s))
                 stack.enter_context(self._lines.indented())
-                dtype = DTYPES["i64" if axis.extent.constant is None else "i32"]
-                inner.names[axis.name] = Variable(name, dtype)
+                is_narrow = axis.extent.constant is not None
+                text = f"{name}.to(tl.int64)" if is_narrow and self._plan.is_wide else name
+                inner.names[axis.name] = Variable(text, DTYPES["i32" if is_narrow else "i64"])
             yield inner
 
     # ------------------------------------------------------------------------------ origins

@@ -8,7 +8,7 @@ gets the second statement's handle too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from compiler_core.codegen.statement_handles import StatementHandles
 from compiler_core.codegen.triton.casts import (
@@ -138,8 +138,11 @@ class StatementWriter:
             )
             return
         text = self.index(e, scope)
-        width = "i64" if self.is_wide else "i32"
-        text = cast(text, DTYPES[width], s.dtype, self.helpers)
+        if self.is_wide or s.dtype.name != "i32":
+            # written out even where it changes nothing: a position may be narrower than it looks
+            text = cast(
+                text, DTYPES["i32" if s.dtype.name == "i16" else "i16"], s.dtype, self.helpers
+            )
         scope.names[s.name] = self.define(
             s.name, text, s.dtype, scope.dims_of(e.names), self._used(s, e, scope), scope
         )
@@ -147,7 +150,7 @@ class StatementWriter:
     def _load(self, s: Load, scope: Scope) -> None:
         e = self.flatten(s.offset)
         pointer, dims = self._pointer(s.buffer, e, scope)
-        condition = None if s.mask is None else scope.names[s.mask]
+        condition = None if s.mask is None else self._condition(scope.names[s.mask])
         extra = NO_DIMS if condition is None else condition.dims - dims
         if extra:
             dims |= extra
@@ -163,6 +166,12 @@ class StatementWriter:
         if scope.find(text) is None:
             self._barrier(s, pointer, scope)
         scope.names[s.name] = self.define(s.name, text, s.dtype, dims, origins, scope, s.buffer)
+
+    def _condition(self, mask: Variable) -> Variable:
+        """A mask that joins others; a constant one gets its type."""
+        if mask.constant is None:
+            return mask
+        return replace(mask, text=typed_literal(mask.constant, mask.dtype))
 
     def _other(self, s: Load) -> str:
         dtype = self.buffers[s.buffer].dtype
@@ -221,7 +230,11 @@ class StatementWriter:
     def _namer(self, scope: Scope) -> Callable[[str], str]:
         def text_of(name: str) -> str:
             variable = scope.names[name]
-            if variable.constant is not None or variable.dtype.name == "i64":
+            if (
+                name not in self.dtypes
+                or variable.constant is not None
+                or variable.dtype.name == "i64"
+            ):
                 return variable.text
             widened = "tl.int64" if self.is_wide else "tl.int32"
             return (

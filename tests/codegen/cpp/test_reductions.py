@@ -240,3 +240,14 @@ program p(x, w):
         u = 2 * w
         expected_ = (((x * u).sum(0) + u) + torch.arange(columns)) * 2
         torch.testing.assert_close(program_.run(x, w)[0], expected_, rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("along", ["row", "column", "full"])
+@pytest.mark.parametrize("name", ["f32", "f64"])
+def test_long_sums_are_as_exact_as_pairwise_ones(name: str, along: str, tmp_path: Path) -> None:
+    x = torch.rand(3, 100003, dtype={"f32": torch.float32, "f64": torch.float64}[name])
+    x = x.t().contiguous() if along == "column" else x
+    call = built(program("sum", name, along), tmp_path).run
+    assert_as_good_as_eager(call(x)[0], expected("sum", x, along), exactly("sum", x, along))
+    x[0, 0] = float("inf")
+    assert torch.equal(call(x)[0].isinf(), expected("sum", x, along).isinf())

@@ -42,8 +42,8 @@ def test_every_row_reaches_machine_code(kit: Any, name: str) -> None:
     forms = compile_forms(kit.kernel(every_row(name), "pointwise"), kit.target)
     assert forms.binary[:4] == b"\x7fELF"
     flushing = set(re.findall(r"\b([a-z0-9.]+)\.ftz\.", forms.texts["ptx"]))
-    # libdevice uses these two inside, on arguments that it has scaled
-    assert flushing <= {"ex2.approx", "rcp.approx"}, "subnormal numbers are flushed"
+    # libdevice uses these inside, on arguments that it has scaled, as first guesses
+    assert flushing <= {"ex2.approx", "rcp.approx", "rsqrt.approx"}, "subnormal numbers are flushed"
 
 
 def ptx(kit: Any, name: str, statements: str) -> str:

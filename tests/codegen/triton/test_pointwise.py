@@ -163,6 +163,22 @@ program p(x, m):
     assert got.dtype is torch_type and torch.equal(got.double(), want)
 
 
+@pytest.mark.parametrize("known", ["True", "False"])
+def test_mask_that_is_a_constant(kit: Any, known: str) -> None:
+    text = f"""
+program p(x):
+  in x: f32[150] stride [1]
+  out o: f32[150] stride [1]
+  nest pick_0 for i < 150:
+    ok: bool = const {known}
+    v: f32 = load x[i] if ok else 2.5
+    store o[i] = v
+  return o
+"""
+    eager = lambda x: x.clone() if known == "True" else torch.full_like(x, 2.5)  # noqa: E731
+    kit.check(text, "pointwise", torch.randn(150), eager=eager)
+
+
 def test_store_where_an_axis_has_one_position(kit: Any) -> None:
     """The offset names no axis, yet only one lane may store."""
     text = """

@@ -321,3 +321,84 @@ program p(x):
   return o
 """
     kit.check(text, strategy, data("f32", 1, rows)[0], eager=lambda x: x * columns + 2.0 * columns)
+
+
+@pytest.mark.parametrize("length", [40, 700])
+def test_softmax_over_columns(kit: Any, length: int) -> None:
+    """Phases that keep a tile, and phases that read it again."""
+    text = f"""
+program p(x):
+  in x: f32[{length}, 30] stride [30, 1]
+  out o: f32[{length}, 30] stride [30, 1]
+  nest softmax_0 for i < 30:
+    m: f32 = max over j < {length}:
+      a: f32 = load x[30*j + i]
+      yield a
+    s: f32 = sum over k < {length}:
+      b: f32 = load x[30*k + i]
+      b1: f32 = sub b m
+      b2: f32 = exp b1
+      yield b2
+    for l < {length}:
+      c: f32 = load x[30*l + i]
+      c1: f32 = sub c m
+      c2: f32 = exp c1
+      c3: f32 = div c2 s
+      store o[30*l + i] = c3
+  return o
+"""
+    kit.check(text, "column", data("f32", length, 30), eager=lambda x: x.softmax(0))
+
+
+def test_positions_of_a_static_row_need_no_64_bits(kit: Any) -> None:
+    """Rows are symbolic, a row is not: its positions are i32, but a number made of one is what it says."""
+    text = """
+program p(x):
+  size s0 = x.size(0)
+  in x: i64[s0, 100] stride [100, 1]
+  out o: i64[s0] stride [1]
+  nest weigh_0 for i < s0:
+    r: i64 = sum over j < 100:
+      v: i64 = load x[100*i + j]
+      n: i64 = index j
+      big: i64 = const 1099511627776
+      w: i64 = mul n big
+      y: i64 = mul v w
+      yield y
+    store o[i] = r
+  return o
+"""
+    eager = lambda x: (x * torch.arange(100) * 2**40).sum(1)  # noqa: E731
+    again = [(data("i64", rows, 100),) for rows in (1, 50)]
+    kit.check(text, "row", data("i64", 7, 100), eager=eager, again=again)
+    lines = kit.kernel(text, "row").source.splitlines()
+    (rindex,) = [line for line in lines if line.strip().startswith("rindex =")]
+    assert "int64" not in rindex
+
+
+def test_positions_that_may_leave_32_bits_have_64(kit: Any) -> None:
+    text = row("s0", 100, "f32", "sum", "f32", "i + 100000000*j").replace(
+        "  in x: f32[s0, 100] stride [100, 1]",
+        "  size s0 = x.size(0)\n  in x: f32[s0, 100] stride [1, 100000000]",
+    )
+    lines = kit.kernel(text, "row").source.splitlines()
+    (rindex,) = [line for line in lines if line.strip().startswith("rindex =")]
+    assert ".to(tl.int64)" in rindex
+
+
+def test_constants_of_a_reduction_are_among_its_origins(kit: Any) -> None:
+    text = """
+program p(x):
+  in x: f32[4] stride [1]
+  out o: f32[4] stride [1]
+  nest count_0 for i < 4:
+    r: f32 = sum over j < 700:
+      c: f32 = const 1.0
+      yield c
+    store o[i] = r
+  return o
+"""
+    source = kit.kernel(text, "row")
+    lines = source.source.splitlines()
+    (at,) = [n for n, line in enumerate(lines) if line.strip().startswith("r = ")]
+    assert source.line_origins[at] == {"fuse:forward/count_0.r", "fuse:forward/count_0.c"}

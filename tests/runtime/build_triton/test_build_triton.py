@@ -17,7 +17,7 @@ from compiler_core.errors import InternalError, ToolMissing
 from compiler_core.ir.parse import parse_program
 from compiler_core.options import Context, Options, Target
 from compiler_core.recording import Recorder
-from compiler_core.runtime import build, launch_triton
+from compiler_core.runtime import build, build_triton, launch_triton
 from compiler_core.runtime.build_triton import kernel_facts
 from compiler_core.stages import Fused, Generated, Kernel
 
@@ -164,6 +164,23 @@ def test_without_triton(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         build(value, where)
 
 
+def test_kernels_for_a_gpu_are_compiled_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a machine with the GPU, up to the launch: in threads, the same code as one by one."""
+    alone = context_in(tmp_path / "a")
+    value = generated(alone)
+    one_by_one = [build(value, alone).artifacts(k.name)[-1].text for k in value.kernels]
+    monkeypatch.setattr(build_triton, "has_gpu", lambda target: True)
+    where = context_in(tmp_path / "b")
+    made = build(value, where)
+    assert not made.evaluates
+    assert outcomes(where) == ["miss", "miss"]
+    assert [made.artifacts(k.name)[-1].text for k in value.kernels] == one_by_one
+    stages = [t.phase for t in where.recorder.here.timings]
+    assert {"triton/sum_0/cubin", "triton/scale_0/cubin"} <= set(stages)
+
+
 class Recorded:
     """Stands for Triton's launcher: notes what it was called with."""
 
@@ -171,9 +188,10 @@ class Recorded:
         self.calls: list[tuple[Any, ...]] = []
         self.loads: list[tuple[int, bool]] = []
 
-    def load(self, kernel: Any, key: tuple[int, bool]) -> tuple[Any, Any, Any]:
+    def load(self, kernel: Any, key: tuple[int, bool]) -> tuple[Any, ...]:
         self.loads.append(key)
-        loaded = (lambda *arguments: self.calls.append(arguments)), "function", "packed"
+        note = lambda *arguments: self.calls.append(arguments)  # noqa: E731
+        loaded = note, "function", "packed", lambda device: 7 + device
         kernel._loaded[key] = loaded
         return loaded
 
@@ -191,9 +209,7 @@ class FakeCuda:
 def launched(monkeypatch: pytest.MonkeyPatch, where: Context) -> tuple[Any, Recorded]:
     """A LaunchedKernel of `scale_0` whose driver is replaced by notes."""
     recorded = Recorded()
-    stream = type("Stream", (), {"cuda_stream": 7})
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
-    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: stream)
     monkeypatch.setattr(
         launch_triton.LaunchedKernel, "_load", lambda self, key: recorded.load(self, key)
     )
