@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import subprocess
 import sys
@@ -41,6 +42,15 @@ def test_version_checks_stand_in_one_folder() -> None:
         if "sys.version_info" in path.read_text() and path.parent.name != "versions"
     ]
     assert found == []
+
+
+def test_the_peers_are_never_imported() -> None:
+    peers = ("torch._dynamo", "torch._inductor")
+    for path in [*(ROOT / "compiler_core").rglob("*.py"), *(ROOT / "explorer").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            assert not any(name.startswith(peers) for name in names), (path, names)
 
 
 def test_importing_the_reader_needs_no_torch() -> None:

@@ -58,8 +58,8 @@ def bytes_of(node: fx.Node) -> int | None:
 def price(node: fx.Node, outputs: frozenset[fx.Node]) -> int:
     """What saving the node costs, in bytes of traffic; UNLIMITED if it cannot be saved.
 
-    A view is not saved but what it is a view of; nor is an input that is overwritten. A parameter
-    lives anyway. A value that only the backward pass uses is computed there if that costs no more.
+    A view is not saved but what it is a view of. An input that is overwritten is saved as a copy. A
+    parameter lives anyway. A value that only the backward pass uses is computed there if that costs no more.
     """
     if node.op == "placeholder":
         return _price_of_input(node)
@@ -73,7 +73,7 @@ def price(node: fx.Node, outputs: frozenset[fx.Node]) -> int:
 
 def _price_of_input(node: fx.Node) -> int:
     if node.meta.get("is_mutated"):
-        return UNLIMITED
+        return 2 + 2 * _traffic(node)
     return 1 if node.meta.get("is_parameter") or is_size(node) else 1 + _traffic(node)
 
 

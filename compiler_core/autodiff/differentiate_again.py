@@ -24,7 +24,7 @@ def differentiate_again(
 ) -> tuple[Any, ...]:
     """Gradients of `joint.diff_inputs`, with a graph. `inputs` are weak references to the call's own.
 
-    Raises NotSupportedYet CC208 when the inputs are gone or changed, or the graph writes to one.
+    Raises NotSupportedYet CC207 when the inputs are gone or changed, or the graph writes to one.
     """
     alive = [ref() if callable(ref) else ref for ref in inputs]
     _check(joint, inputs, alive, versions)

@@ -18,7 +18,7 @@ from torch import fx
 from compiler_core.autodiff.costs import bytes_of, can_recompute, price
 from compiler_core.autodiff.extract import extract
 from compiler_core.autodiff.mincut import UNLIMITED, Network
-from compiler_core.autodiff.refusals import NO_CUT, refuse
+from compiler_core.autodiff.own_memory import give_own_memory
 from compiler_core.autodiff.vocabulary import is_size, is_view
 from compiler_core.options import Context
 from compiler_core.provenance import handle
@@ -31,8 +31,7 @@ def partition(joint: Joint, context: Context) -> Partitioned:
     """Cut a joint graph in two.
 
     With `options.recompute` off, whatever the backward pass reads is saved. Each choice is recorded as a
-    decision "save" or "recompute". Raises InternalError CC207 when the backward pass needs a value
-    that is overwritten.
+    decision "save" or "recompute".
     """
     parts = _Parts.of(joint)
     if not joint.diff_inputs:
@@ -40,7 +39,7 @@ def partition(joint: Joint, context: Context) -> Partitioned:
     saved = _choose(parts, context.options.recompute)
     forward = _forward(joint, parts, saved)
     backward = extract(joint.graph, [*saved, *parts.tangents], parts.gradients, "Backward")
-    _link(forward, backward, saved)
+    _link(forward, backward, len(saved))
     records = tuple(
         Saved(n.name, bytes_of(n), _reason(n, context.options.recompute)) for n in saved
     )
@@ -106,9 +105,7 @@ def _choose(parts: _Parts, recompute: bool) -> list[fx.Node]:
         if node in wanted or not parts.late.isdisjoint(node.users):
             network.edge(leave, "backward", UNLIMITED)
     total, early = network.minimum_cut("forward", "backward")
-    if total >= UNLIMITED:
-        mutated = [n.name for n in parts.primals if n.meta.get("is_mutated")]
-        raise refuse(NO_CUT, f"one of {', '.join(mutated)}" if mutated else "")
+    assert total < UNLIMITED, "every path from an input passes a value that can be saved"
     saved = [n for n in parts.values if (n, "in") in early and (n, "out") not in early]
     return sorted(saved, key=lambda n: not is_size(n))
 
@@ -121,20 +118,24 @@ def _is_forward_only(node: fx.Node, recompute: bool) -> bool:
 
 
 def _forward(joint: Joint, parts: _Parts, saved: Sequence[fx.Node]) -> fx.GraphModule:
+    """The forward graph. `meta["mutated"]` pairs inputs with the results that may be written into
+    them straight away: new values without a gradient (the others are copied in by autograd).
+    """
     module = extract(joint.graph, parts.primals, [*parts.results, *saved], "Forward")
     module.meta["mutated"] = tuple(
-        (given, joint.outputs + position) for position, given in enumerate(joint.mutated)
+        (given, joint.outputs + position)
+        for position, given in enumerate(joint.mutated)
+        if joint.outputs + position not in joint.diff_outputs
     )
-    return module
+    return give_own_memory(module, joint.outputs, joint.outputs + len(joint.mutated))
 
 
-def _link(forward: fx.GraphModule, backward: fx.GraphModule, saved: Sequence[fx.Node]) -> None:
-    """Name on each saved value's node the backward nodes that read it."""
-    makers = {node.name: node for node in forward.graph.nodes}
-    readers = {node.name: node for node in backward.graph.nodes}
-    for node in saved:
-        users = readers[node.name].users
-        makers[node.name].meta["readers"] = frozenset(handle("backward", u.name) for u in users)
+def _link(forward: fx.GraphModule, backward: fx.GraphModule, count: int) -> None:
+    """Name on the node of each saved value the backward nodes that read it."""
+    result = next(iter(reversed(forward.graph.nodes)))
+    makers = result.args[0][len(result.args[0]) - count :]
+    for maker, reader in zip(makers, backward.graph.nodes):
+        maker.meta["readers"] = frozenset(handle("backward", u.name) for u in reader.users)
 
 
 def _reason(node: fx.Node, recompute: bool) -> str:
@@ -142,6 +143,8 @@ def _reason(node: fx.Node, recompute: bool) -> str:
         return "a size"
     if node.op == "placeholder":
         is_parameter = node.meta.get("is_parameter")
+        if node.meta.get("is_mutated"):
+            return "a copy of an input that is overwritten"
         return "a parameter, it lives anyway" if is_parameter else "an input, kept as it is"
     if not recompute:
         return "recomputation is off"

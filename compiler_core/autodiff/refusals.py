@@ -10,7 +10,7 @@ from compiler_core.errors import InternalError, Kind, register
 
 __all__ = [
     "ALIASED_MUTATION", "DOUBLE_BACKWARD", "LEAF_MUTATION", "METADATA_MUTATION", "NESTED_GRAD",
-    "NO_CUT", "OUTPUT_ALIAS", "RANDOM", "TRACE_FAILED", "refuse",
+    "OUTPUT_ALIAS", "RANDOM", "TRACE_FAILED", "refuse",
 ]  # fmt: skip
 
 RANDOM = register(
@@ -52,14 +52,8 @@ TRACE_FAILED = register(
     "An operator raised on fake tensors, or asked for the value of a tensor.",
     "Read the cause below; an operator without a meta function needs one (torch.library).",
 )
-NO_CUT = register(
-    "CC207",
-    "the backward pass needs a value that was overwritten",
-    "An input that is written in place cannot be kept for the backward pass as it was.",
-    "Clone the input before it is written, or write it after its last differentiable use.",
-)
 DOUBLE_BACKWARD = register(
-    "CC208",
+    "CC207",
     "the gradient of a compiled function cannot be differentiated again here",
     "A second gradient runs the captured graph again in eager, which needs its inputs alive and "
     "unchanged and a graph that writes none of them.",
@@ -67,7 +61,7 @@ DOUBLE_BACKWARD = register(
     "create_graph=True is used.",
 )
 NESTED_GRAD = register(
-    "CC209",
+    "CC208",
     "gradients are switched on inside a function that was called with them off",
     "The compiled function decides once, when it is called, whether autograd records it.",
     "Call the function with grad mode on and switch it off inside where it is not wanted.",

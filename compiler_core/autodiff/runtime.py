@@ -133,6 +133,7 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
             ctx.inputs = [weakref.ref(t) if isinstance(t, torch.Tensor) else t for t in inputs]
             ctx.versions = [t._version if isinstance(t, torch.Tensor) else 0 for t in inputs]
             results = _no_views(forward_call(list(inputs)), outputs)
+            _write(inputs, early_inputs, [results[n] for n in early_values])
             saved = results[first_saved:]
             for position, number in as_input:  # the very object, so that autograd knows it
                 saved[position] = inputs[number]
@@ -145,7 +146,6 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
             ctx.mark_non_differentiable(
                 *[results[n] for n in without if isinstance(results[n], torch.Tensor)]
             )
-            _write(inputs, early_inputs, [results[n] for n in early_values])
             return tuple(results[: first_saved if has_late else outputs])
 
         @staticmethod

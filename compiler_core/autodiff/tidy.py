@@ -3,8 +3,8 @@
 In: the graph that `make_fx` wrote and the facts learned while it did. Out: a `Joint`.
 
 Establishes: placeholders are the captured inputs under their names, then tangents; only nodes that
-an output needs; no aliases, no-op views or input copies; each fresh output is memory of its own;
-no random operator; origins and phase on every node.
+an output needs; no aliases, no-op views or input copies; no random operator; origins and phase on
+every node.
 Keeps: order, names, values, `meta["val"]`.
 """
 
@@ -22,7 +22,7 @@ from compiler_core.autodiff.ledger import Ledger
 from compiler_core.autodiff.outputs import OutputPlan
 from compiler_core.autodiff.refusals import RANDOM, refuse
 from compiler_core.autodiff.sizes import same_sizes
-from compiler_core.autodiff.vocabulary import is_random, is_view
+from compiler_core.autodiff.vocabulary import is_random
 from compiler_core.provenance import synthetic, union
 from compiler_core.stages import Captured, Joint
 
@@ -80,7 +80,7 @@ class _Builder:
             if node in needed and node.op != "placeholder":
                 self._copy(node)
         mapped = [self._new[o] if isinstance(o, fx.Node) else o for o in outputs]
-        made = self._graph.output(tuple(self._separate(mapped)))
+        made = self._graph.output(tuple(mapped))
         (captured_result,) = (n for n in self._captured.graph.graph.nodes if n.op == "output")
         made.meta["origins"] = frozenset({f"capture:{captured_result.name}"})
         made.meta["phase"] = "forward"
@@ -134,32 +134,6 @@ class _Builder:
             or synthetic("trace_joint", "a constant")
         )
 
-    def _separate(self, outputs: list[Any]) -> list[Any]:
-        """A fresh output that is memory of an input, or of another output, is copied.
-
-        Eager made it by a copy (`y.copy_(x)`), which functional graphs write as the value itself.
-        """
-        taken: set[fx.Node] = set()
-        end = self._facts.outputs + len(self._facts.written)
-        mutable = {self._new[n] for n in self._new if n.op == "placeholder"}
-        for position, node in enumerate(outputs[:end]):
-            if position in self._facts.plan.rebuilt or not _is_tensor(node):
-                continue
-            memory = _memory(node)
-            if position >= self._facts.outputs:
-                if not memory.meta.get("is_mutated"):
-                    continue
-            elif memory not in mutable and memory not in taken:
-                taken.add(memory)
-                continue
-            outputs[position] = self._clone(node)
-        return outputs
-
-    def _clone(self, node: fx.Node) -> fx.Node:
-        copy = self._graph.call_function(_aten.clone.default, (node,))
-        copy.meta = {**node.meta, "phase": "forward"}
-        return copy
-
 
 def _needed(outputs: Sequence[Any]) -> set[fx.Node]:
     stack = [o for o in outputs if isinstance(o, fx.Node)]
@@ -170,17 +144,6 @@ def _needed(outputs: Sequence[Any]) -> set[fx.Node]:
                 needed.add(operand)
                 stack.append(operand)
     return needed
-
-
-def _is_tensor(node: Any) -> bool:
-    return isinstance(node, fx.Node) and isinstance(node.meta.get("val"), torch.Tensor)
-
-
-def _memory(node: fx.Node) -> fx.Node:
-    """The node whose memory a view reads; the node itself if it is no view."""
-    while node.op == "call_function" and is_view(node):
-        node = node.all_input_nodes[0]
-    return node
 
 
 def _is_same_value(node: fx.Node) -> bool:

@@ -43,7 +43,7 @@ def trace_joint(captured: Captured, context: Context) -> Joint:
     grad mode off there is no backward part. A placeholder whose fake tensor was written while the
     graph was captured needs `meta["requires_grad"]` and `meta["is_leaf"]` as they were at entry. New guards on symbolic sizes that the trace needed are
     in `graph.meta["guards"]`, as text.
-    Raises InternalError (CC201 … CC206) for what the stage refuses; the caller falls back to eager.
+    Raises InternalError (CC201 … CC206, CC208) for what the stage refuses; the caller falls back to eager.
     """
     trace = _Trace(captured)
     guards = len(_guards(trace.mode))

@@ -7,6 +7,7 @@ replaces the earlier one when nothing in between depends on the order.
 
 from __future__ import annotations
 
+import types
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -86,6 +87,8 @@ class Ledger:
 
     def attribute(self, value: Value, name: str) -> Value | None:
         """What the trace wrote to an attribute; None if it wrote nothing."""
+        if isinstance(value, ObjectValue) and isinstance(value.real, types.ModuleType):
+            return self.global_(value.real.__dict__, name)
         written = self._attributes.get((id(value), name))
         return None if written is _DELETED else written
 
@@ -97,6 +100,8 @@ class Ledger:
     ) -> None:
         """`target.name = value` on an outside object."""
         self._attributes[id(target), name] = value
+        if isinstance(target.real, types.ModuleType):
+            self._globals[id(target.real.__dict__), name] = value
         text = _attribute_text(name)
         place = ("attribute", id(target), name) if plain else None
         self._add("attribute", lambda r: f"{text.format(r(target))} = {r(value)}", (target, value), target, place)  # fmt: skip

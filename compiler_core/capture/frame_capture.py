@@ -29,7 +29,7 @@ from compiler_core.capture.interpreter import Broken, Exit, Returned, run_outerm
 from compiler_core.capture.render import NotRenderable, Renderer
 from compiler_core.capture.replacement import FrameCapture, Plan, function_text, short
 from compiler_core.capture.sources import local
-from compiler_core.capture.trace import Trace, fresh_name
+from compiler_core.capture.trace import Trace, fresh_name, user_name
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.functions import Cell
 from compiler_core.options import Context
@@ -168,7 +168,7 @@ def _finish(
         raise _earlier(trace, exit_, error) from None
     except Break as cause:
         raise CannotCapture(str(cause)) from None
-    graph_name = fresh_name(f"graph_{code.co_name}")
+    graph_name = fresh_name(f"graph_{user_name(code)}")
     guard_shapes(trace)
     has_graph = bool(render.outputs or trace.builder.written_inputs() or _has_calls(trace))
     call = _graph_call(trace, render, graph_name) if has_graph else []

@@ -126,11 +126,11 @@ def _tensor_checker(facts: list[Fact]) -> Callable[..., bool]:
 def _sizes_and_strides(fact: Fact) -> tuple[list[int | None], list[int | None]]:
     """Sizes and strides to compare; None for those that `open_dimensions` speaks about."""
     tensor, dynamic = fact.value, fact.dynamic
+    sizes = [None if i in dynamic else n for i, n in enumerate(tensor.shape)]
+    if tensor.layout != torch.strided:
+        return sizes, [None] * tensor.dim()
     follows = symbolic_strides(tensor, dynamic)
-    return (
-        [None if i in dynamic else n for i, n in enumerate(tensor.shape)],
-        [None if i in follows else n for i, n in enumerate(tensor.stride())],
-    )
+    return sizes, [None if i in follows else n for i, n in enumerate(tensor.stride())]
 
 
 # ------------------------------------------------------------------------------ the function

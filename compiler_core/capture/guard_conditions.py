@@ -133,6 +133,8 @@ def open_dimensions(text: str, fact: Fact) -> list[str]:
 def symbolic_strides(value: torch.Tensor, dynamic: tuple[int, ...]) -> dict[int, int]:
     """Dimensions whose stride follows from an open size: dim -> the dimension just inside it."""
     found: dict[int, int] = {}
+    if not dynamic or value.layout != torch.strided:
+        return found
     order = sorted(range(value.dim()), key=lambda i: (value.stride(i), value.size(i)))
     for inner, dim in pairwise(order):
         follows = value.stride(dim) == value.size(inner) * value.stride(inner)

@@ -46,6 +46,9 @@ def class_lookup(cls: type, name: str, after: type | None = None) -> tuple[Any, 
 
 
 def has_python_method(cls: type, name: str) -> bool:
+    """Whether a class gives a method in Python that is to be followed; tensors have rules instead."""
+    if issubclass(cls, torch.Tensor):
+        return False
     return isinstance(class_lookup(cls, name)[0], types.FunctionType)
 
 

@@ -50,6 +50,8 @@ def text_of(trace: Trace, value: Value, function: str = "str") -> Value:
         raise Break(SCALAR_READ, "the text of a tensor")
     if isinstance(value, Instance) and value.args is not None and function == "str":
         return _exception_text(trace, value)
+    if isinstance(value, Instance) and value.args is not None and function == "repr":
+        return _exception_repr(trace, value)
     dunder = "__str__" if function == "str" else "__repr__"
     if isinstance(value, (Instance, ObjectValue)):
         if has_python_method(value.python_type(), dunder):
@@ -62,6 +64,12 @@ def text_of(trace: Trace, value: Value, function: str = "str") -> Value:
     except NotConstant as missing:
         raise Break(UNKNOWN_CALL, f"{function} of {missing}") from None
     return Constant(text)
+
+
+def _exception_repr(trace: Trace, value: Instance) -> Value:
+    parts = [text_of(trace, arg, "repr") for arg in value.args or ()]
+    text = ", ".join(str(part.real) for part in parts if isinstance(part, Constant))
+    return Constant(f"{value.cls.__name__}({text})")
 
 
 def _exception_text(trace: Trace, value: Instance) -> Value:

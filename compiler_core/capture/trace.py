@@ -11,6 +11,7 @@ import itertools
 import linecache
 import os
 import re
+from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from compiler_core.capture import resolve
@@ -29,7 +30,7 @@ from compiler_core.stages import Instruction
 if TYPE_CHECKING:
     from compiler_core.capture.frame import SymbolicFrame
 
-__all__ = ["Trace", "fresh_name"]
+__all__ = ["Trace", "fresh_name", "user_name"]
 
 
 _numbers = itertools.count()
@@ -39,6 +40,11 @@ def fresh_name(hint: str) -> str:
     """A global name that nothing else has: `__cc_<hint>_<number>`."""
     stem = re.sub(r"\W+", "_", str(hint)).strip("_")
     return f"__cc_{stem}_{next(_numbers)}"
+
+
+def user_name(code: CodeType) -> str:
+    """The name of the user's function; of a resume function, that of the original."""
+    return re.sub(r"^__(resume|step|native)_at_\d+_", "", code.co_name)
 
 
 class Trace:
@@ -82,7 +88,7 @@ class Trace:
     def stack(self) -> tuple[str, ...]:
         """The user's frames, outermost first, 'file:line in name'."""
         return tuple(
-            f"{os.path.basename(f.code.co_filename)}:{f.line} in {f.code.co_name}"
+            f"{os.path.basename(f.code.co_filename)}:{f.line} in {user_name(f.code)}"
             for f in self.frames
         )
 

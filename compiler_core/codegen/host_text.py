@@ -31,8 +31,7 @@ def host_name(name: str) -> str:
     is_taken = (
         text in _TAKEN
         or keyword.iskeyword(text)
-        or hasattr(torch, text)
-        and isinstance(getattr(torch, text), torch.dtype)
+        or (hasattr(torch, text) and isinstance(getattr(torch, text), torch.dtype))
     )
     return f"{text}_" if is_taken else text
 

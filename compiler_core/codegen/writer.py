@@ -54,13 +54,16 @@ class Writer:
             self._depth -= 1
 
     @contextmanager
-    def block(self, *heads: str, end: str = "}") -> Iterator[None]:
-        """`heads`, the lines inside one level deeper, `end` (none if ''); the frame's origins are the inside's."""
+    def block(self, *heads: str, end: str = "}", origins: Iterable[Handle] = ()) -> Iterator[None]:
+        """`heads`, the lines inside one level deeper, `end` (none if '').
+
+        The frame's origins are those of the inside, and `origins`.
+        """
         frame = [self.line(head) for head in heads]
         start = len(self.lines)
         with self.indented():
             yield
-        inside = union(*(line.origins for line in self.lines[start:]))
+        inside = union(origins, *(line.origins for line in self.lines[start:]))
         if end:
             frame.append(self.line(end))
         for line in frame:

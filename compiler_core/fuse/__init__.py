@@ -6,6 +6,7 @@ order, with what each buffer's memory is used for. A table of contents; README.m
 
 from __future__ import annotations
 
+from compiler_core.fuse.drop import drop_unread_nests
 from compiler_core.fuse.finish import finish
 from compiler_core.fuse.greedy import merge_greedily
 from compiler_core.fuse.spread import spread_cheap_producers
@@ -27,6 +28,7 @@ def fuse(
     options ask to verify and the result is not well formed.
     """
     work = start(lowered, context, forbid)  # origins become handles of `lower`; axes are coalesced
+    drop_unread_nests(work)  # what only they read must not keep others from merging
     spread_cheap_producers(work)  # first: a cast that two kernels read must not be stored by one
     merge_greedily(work)  # the pair that saves most bytes goes first
     fused = finish(work)  # execution order, names, strategies, memory

@@ -40,8 +40,11 @@ def _inner_spaces(block: Block) -> list[tuple[Axis, ...]]:
 
 
 def _without_single_steps(nest: Nest) -> Nest:
-    """Axes of extent 1 are the position 0."""
+    """Axes of extent 1 are the position 0; so are all beside an outer axis without positions."""
     single = {a.name for a in (*nest.axes, *inner_axes(nest.body)) if a.extent.constant == 1}
+    empty = next((axis for axis in nest.axes if axis.extent.constant == 0), None)
+    if empty is not None:
+        single |= {axis.name for axis in nest.axes if axis is not empty}
     if not single:
         return nest
     body = relabel_block(nest.body, Renaming({}, dict.fromkeys(single, index(0))))

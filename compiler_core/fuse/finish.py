@@ -17,6 +17,7 @@ from compiler_core.fuse.order import execution_order
 from compiler_core.fuse.start import call_with_own_handle, makers_of
 from compiler_core.fuse.strategy import strategy_of
 from compiler_core.fuse.tidy import tidy
+from compiler_core.fuse.viewed import viewed_buffers
 from compiler_core.fuse.workspace import Group, Workspace
 from compiler_core.ir.loop import Block, Load, Loop, Nest, Program, Reduce, Statement, Store
 from compiler_core.provenance import Origins
@@ -39,11 +40,19 @@ def finish(work: Workspace) -> Fused:
     buffers = live_buffers(work.program.buffers, body)
     program = replace(work.program, body=body, buffers=buffers)
     kernels = [_kernel(nest, group, program) for nest, group in zip(nests, groups, strict=True)]
-    last_use = last_uses(body, work.kept)
+    last_use = last_uses(body, _alive_at_the_end(program))
     makers = makers_of(work.program, work.part)
     reuse = plan_reuse(buffers, body, last_use, makers, work.context)
     by_name = {kernel.name: kernel for kernel in kernels}
     return Fused(program, by_name, reuse, last_use, work.target, work.part)
+
+
+def _alive_at_the_end(program: Program) -> set[str]:
+    """Buffers that are returned, and arguments that are updated then, with what they are updated by."""
+    seen = {name for name, buffer in program.buffers.items() if buffer.role in ("out", "const")}
+    for result in (*program.outputs, *(name for pair in program.mutated for name in pair)):
+        seen.update([result] if isinstance(result, str) else viewed_buffers((result,)))
+    return seen
 
 
 def _settled(nest: Nest) -> Nest:

@@ -204,6 +204,7 @@ def _refused_by_width(
 
 
 def fit_siblings(work: Workspace, first: Nest, second: Nest, buffer: str) -> Plan | Refusal:
+    """Two nests that read each element of a buffer once meet where they read the same one."""
     for mine, theirs in _meetings(first, second, buffer):
         found = match(mine, theirs, work.names)
         if found is None or not _covers(found, theirs):

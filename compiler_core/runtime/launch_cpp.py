@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from compiler_core.stages import Generated, HostProgram, KernelSource
+from compiler_core.stages import HostProgram, KernelSource
 
 __all__ = ["bind_host", "load_kernels"]
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
-from compiler_core.autodiff import trace_joint
+from compiler_core.autodiff import attach, partition, trace_joint
 from compiler_core.errors import InternalError
 from compiler_core.options import Context, Options
 from compiler_core.recording import Recorder
+from compiler_core.stages import Joint
 
 T = torch.Tensor
 
@@ -166,6 +169,64 @@ def test_an_overwritten_input_is_not_saved(staged: Any) -> None:
     expected = x.exp()
     run.call(x, w)[0].sum().backward()
     torch.testing.assert_close(w.grad, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_an_overwritten_input_that_backward_reads_is_saved_as_a_copy(staged: Any) -> None:
+    """A pass may remove the clone that eager makes; then the backward pass reads the input itself."""
+
+    def fn(x: T, w: T) -> T:
+        y = x.clone()
+        x.add_(1)
+        return y * w
+
+    run = staged(fn, draw(3), draw(3, grad=True))
+    joint = without_clones(run.joint)
+    parts = partition(joint, Context(Options(strict=True), Recorder()))
+    (record,) = parts.saved
+    assert (record.node, record.reason) == ("x", "a copy of an input that is overwritten")
+    call_ = attach(parts, lambda a: parts.forward(*a), lambda a: parts.backward(*a))
+    x, w = draw(3, seed=3), draw(3, seed=4, grad=True)
+    old = x.clone()
+    call_(x, w)[0].sum().backward()
+    torch.testing.assert_close(w.grad, old, rtol=0, atol=0)
+    torch.testing.assert_close(x, old + 1, rtol=0, atol=0)
+
+
+def test_results_that_a_pass_merged_have_memory_of_their_own(staged: Any) -> None:
+    def fn(x: T, b: T) -> tuple[T, T, T]:
+        b.copy_(x.exp().sum(0))
+        return x.clone(), x.exp(), b.clone()
+
+    run = staged(fn, draw(2, 3, grad=True), draw(3, grad=True) * 1)
+    parts = partition(without_clones(run.joint), Context(Options(strict=True), Recorder()))
+    call_ = attach(parts, lambda a: parts.forward(*a), lambda a: parts.backward(*a))
+    found, wanted = [], []
+    for function, results in ((call_, found), (fn, wanted)):
+        x, b = draw(2, 3, seed=3, grad=True), draw(3, seed=4, grad=True)
+        c = b * 1
+        outputs = function(x, c)
+        pointers = {t.untyped_storage().data_ptr() for t in (x, b, c, *outputs)}
+        assert len(pointers) == 6
+        sum((o * (i + 1)).sum() for i, o in enumerate((*outputs, c))).backward()
+        results += [*(o.detach() for o in outputs), c.detach(), x.grad]
+    for one, other in zip(found, wanted, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+def without_clones(joint: Joint) -> Joint:
+    """The joint with every clone, and every second computation of one value, taken out."""
+    graph = copy.deepcopy(joint.graph)
+    seen: dict[str, torch.fx.Node] = {}
+    for node in list(graph.graph.nodes):
+        if node.op != "call_function":
+            continue
+        is_clone = node.target is torch.ops.aten.clone.default
+        same = node.args[0] if is_clone else seen.setdefault(f"{node.target}{node.args}", node)
+        if same is not node:
+            node.replace_all_uses_with(same)
+            graph.graph.erase_node(node)
+    graph.recompile()
+    return replace(joint, graph=graph)
 
 
 def test_leaf_written_in_place_is_left_to_eager(captured_of: Any) -> None:

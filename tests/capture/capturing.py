@@ -75,9 +75,6 @@ def hook_for(log: Log, explore: bool = False) -> TorchHook:
 def captured(fn, explore: bool = False):
     log = Log()
     hook = hook_for(log, explore)
-    if isinstance(fn, torch.nn.Module):
-        wrapped = hook.wrap(fn.forward.__func__)
-        return (lambda *a, **k: hook.wrap(lambda *b, **c: fn(*b, **c))(*a, **k)), log, hook
     return hook.wrap(fn), log, hook
 
 

@@ -141,6 +141,8 @@ CASES = [
         t(2, 4), t(2, 3, dtype=torch.float64), t(2, 3, requires_grad=True), t(3, 2).t(), t(6),
         torch.nn.Parameter(t(2, 3), requires_grad=False), t(2, 3).to_sparse(), None, 3,
         t(2, 3, device="meta"), torch.ones(2, 6)[:, ::2]]),
+    ("tensor", {}, lambda: t(2, 3).to_sparse(), [t(2, 3), t(2, 4).to_sparse()]),
+    ("tensor", {}, lambda: torch.tensor(1.5), [torch.ones(1), torch.tensor(1)]),
     ("tensor", {"dynamic": (0,)}, lambda: t(4, 3), [t(1, 3), t(4, 2), t(5, 6)[:, ::2], t(3, 4).t()]),
 ]  # fmt: skip
 

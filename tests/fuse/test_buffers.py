@@ -78,6 +78,7 @@ def test_memory_is_dead_before_it_is_taken(fusing: SimpleNamespace) -> None:
 
 def test_last_use_is_the_last_reader(fusing: SimpleNamespace) -> None:
     fused = fusing.call(chain, X, W).fused
+    assert set(fused.program.inputs) <= fused.last_use.keys(), "arguments can be freed too"
     for name, last in fused.last_use.items():
         readers = [
             position

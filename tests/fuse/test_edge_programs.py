@@ -211,3 +211,34 @@ def test_an_argument_is_returned_and_updated(fusing: SimpleNamespace) -> None:
     assert case.kernels == ["pointwise"]
     assert case.fused.program.mutated == (("a", "b"),)
     case.check(A, INDEX)
+
+
+def test_what_nobody_reads_is_not_computed(fusing: SimpleNamespace) -> None:
+    case = fusing.text(
+        HEAD
+        + """
+  nest first for k < 64:
+    x: f64 = load a[k]
+    store b[k] = x
+  nest second for k1 < 64:
+    x1: f64 = load b[k1]
+    y1: i64 = cast x1
+    store e[k1] = y1
+  nest third for k2 < 64:
+    x2: f64 = load a[k2]
+    y2: f64 = neg x2
+    store c[k2] = y2
+  return c"""
+    )
+    assert [kernel.members for kernel in case.fused.kernels.values()] == [("third",)]
+    dropped = [d.about for d in case.decisions if d.kind == "drop"]
+    assert dropped == [("lower:forward/second",), ("lower:forward/first",)]
+    case.check(A, INDEX)
+
+
+def test_a_space_without_positions_has_one_axis(fusing: SimpleNamespace) -> None:
+    x = torch.randn(3, 0, 4)
+    case = fusing.call(lambda x: x * 2, x)
+    (nest,) = case.fused.program.body
+    assert [axis.extent.constant for axis in nest.axes] == [0]
+    case.check(x)

@@ -14,7 +14,15 @@ from dataclasses import replace
 from compiler_core.codegen.statement_handles import statements_of
 from compiler_core.ir.index import Index, index
 from compiler_core.ir.loop import (
-    Axis, Block, Load, Loop, Nest, Position, Reduce, Statement, Store,
+    Axis,
+    Block,
+    Load,
+    Loop,
+    Nest,
+    Position,
+    Reduce,
+    Statement,
+    Store,
 )  # fmt: skip
 
 __all__ = ["accesses", "stride", "tidy_nest"]

@@ -40,7 +40,7 @@ def write_loop(k: KernelText, loop: Loop, shared: bool = False) -> None:
     lanes = is_plain(loop.body)
     heads = parallel(k, work, simd=lanes and is_one) if shared else ()
     inner = "#pragma omp simd" if lanes and not (shared and is_one) else ""
-    with loops(k, loop.axes, *heads, inner=inner):
+    with loops(k, loop.axes, *heads, inner=inner, serves=loop):
         write_block(k, loop.body)
 
 
@@ -97,7 +97,7 @@ def _fold_over(
     inner = (
         f"#pragma omp simd {fold.simd.format(**a)}" if fold.simd and is_plain(reduce.body) else ""
     )
-    with loops(k, axes, inner=inner, first=bounds):
+    with loops(k, axes, inner=inner, first=bounds, serves=reduce):
         write_block(k, reduce.body)
         take_in(k, reduce, fold, a)
 

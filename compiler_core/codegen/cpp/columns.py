@@ -21,7 +21,16 @@ from compiler_core.codegen.cpp.reduction import Fold, fold_of
 from compiler_core.codegen.statement_handles import statements_of
 from compiler_core.ir.index import Index, index
 from compiler_core.ir.loop import (
-    Axis, Block, Constant, Load, Loop, Position, Reduce, Statement, Store, Value,
+    Axis,
+    Block,
+    Constant,
+    Load,
+    Loop,
+    Position,
+    Reduce,
+    Statement,
+    Store,
+    Value,
 )  # fmt: skip
 
 __all__ = ["TILE", "write_columns"]
@@ -57,14 +66,13 @@ def write_columns(k: KernelText, few: bool) -> None:
     work = extent_of(k.nest.axes) * work_of(k.nest.body)
     heads = () if few else parallel(k, work, collapse=len(outer) + 1)
     header = f"for (int64_t {tile.start} = 0; {tile.start} < {extent}; {tile.start} += {size}) {{"
-    with loops(k, outer, *heads):
-        with k.writer.block(*(() if outer else heads), header):
-            bound = k.writer.line(
-                f"const int64_t {tile.end} = v_min_i64({tile.start} + {size}, {extent});"
-            )
-            inside = len(k.writer.lines)
-            _write_groups(tile, few)
-            bound.origins.update(*(line.origins for line in k.writer.lines[inside:]))
+    with loops(k, outer, *heads), k.writer.block(*(() if outer else heads), header):
+        bound = k.writer.line(
+            f"const int64_t {tile.end} = v_min_i64({tile.start} + {size}, {extent});"
+        )
+        inside = len(k.writer.lines)
+        _write_groups(tile, few)
+        bound.origins.update(*(line.origins for line in k.writer.lines[inside:]))
 
 
 def _write_groups(tile: Tile, few: bool) -> None:
@@ -136,7 +144,7 @@ def _write_loop(tile: Tile, loop: Loop, few: bool) -> None:
     k = tile.k
     work = extent_of(loop.axes) * work_of(loop.body) * tile.size
     heads = parallel(k, work, collapse=len(loop.axes)) if few else ()
-    with loops(k, loop.axes, *heads), _columns(tile, loop.body):
+    with loops(k, loop.axes, *heads, serves=loop), _columns(tile, loop.body):
         write_block(k, loop.body)
 
 
@@ -168,7 +176,7 @@ def _write_rows(
     """For each row, for each column: take in."""
     k = tile.k
     texts = _texts(tile, reduce, names, row)
-    with loops(k, reduce.axes, first=bounds), _columns(tile, reduce.body):
+    with loops(k, reduce.axes, first=bounds, serves=reduce), _columns(tile, reduce.body):
         write_block(k, reduce.body)
         for text in fold.take:
             value, position = k.names[reduce.value], k.index(position_in(reduce.axes))

@@ -18,7 +18,13 @@ from compiler_core.codegen.cpp.blocks import write_block, write_loop, write_redu
 from compiler_core.codegen.cpp.columns import TILE, write_columns
 from compiler_core.codegen.cpp.kernel_text import KernelText
 from compiler_core.codegen.cpp.loops import (
-    FEW, GRAIN, extent_of, is_plain, loops, parallel, work_of,
+    FEW,
+    GRAIN,
+    extent_of,
+    is_plain,
+    loops,
+    parallel,
+    work_of,
 )  # fmt: skip
 from compiler_core.codegen.cpp.names import identifier
 from compiler_core.codegen.cpp.row_values import row_values

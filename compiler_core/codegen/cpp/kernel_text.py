@@ -18,7 +18,17 @@ from compiler_core.codegen.writer import Writer
 from compiler_core.ir.dtypes import DType
 from compiler_core.ir.index import Index
 from compiler_core.ir.loop import (
-    Axis, Buffer, Constant, Load, Loop, Nest, Position, Reduce, Statement, Store, Value,
+    Axis,
+    Buffer,
+    Constant,
+    Load,
+    Loop,
+    Nest,
+    Position,
+    Reduce,
+    Statement,
+    Store,
+    Value,
 )  # fmt: skip
 
 __all__ = ["KernelText"]

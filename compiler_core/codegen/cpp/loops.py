@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from compiler_core.codegen.cpp.kernel_text import KernelText
 from compiler_core.codegen.cpp.row_values import COSTLY
 from compiler_core.ir.index import Index, index
-from compiler_core.ir.loop import Axis, Block, Loop, Reduce, Value
+from compiler_core.ir.loop import Axis, Block, Loop, Reduce, Statement, Value
 
 __all__ = ["FEW", "GRAIN", "extent_of", "for_line", "is_plain", "loops", "parallel", "work_of"]
 
@@ -78,16 +78,19 @@ def loops(
     *pragmas: str,
     inner: str = "",
     first: tuple[str, str] | None = None,
+    serves: Statement | None = None,
 ) -> Iterator[None]:
     """Nested loops over axes: `pragmas` before the first, the pragma `inner` before the last.
 
-    `first` are bounds of the first loop, where it does not run over the whole of its axis.
+    `first` are bounds of the first loop, where it does not run over the whole of its axis. `serves` is
+    the statement that the loops are.
     """
+    origins = {k.handles[serves]} if serves else ()
     with ExitStack() as stack:
         for number, axis in enumerate(axes):
             heads = list(pragmas) if number == 0 else []
             if inner and number == len(axes) - 1:
                 heads.append(inner)
             header = for_line(k, axis, first if number == 0 else None)
-            stack.enter_context(k.writer.block(*heads, header))
+            stack.enter_context(k.writer.block(*heads, header, origins=origins))
         yield

@@ -402,3 +402,30 @@ program p(x):
     lines = source.source.splitlines()
     (at,) = [n for n, line in enumerate(lines) if line.strip().startswith("r = ")]
     assert source.line_origins[at] == {"fuse:forward/count_0.r", "fuse:forward/count_0.c"}
+
+
+@pytest.mark.parametrize("columns", [700, 20000])
+def test_what_was_stored_is_loaded_again(kit: Any, columns: int) -> None:
+    """A tile that is kept from an earlier load is out of date after a store to its buffer."""
+    text = f"""
+program p(x):
+  in x: f32[3, {columns}] stride [{columns}, 1]
+  out o: f32[3] stride [1]
+  nest bump_0 for i < 3:
+    for j < {columns}:
+      a: f32 = load x[{columns}*i + j]
+      c: f32 = const 1.0
+      b: f32 = add a c
+      store x[{columns}*i + j] = b
+    s: f32 = sum over k < {columns}:
+      v: f32 = load x[{columns}*i + k]
+      yield v
+    store o[i] = s
+  return o
+"""
+    x = torch.randint(0, 9, (3, columns)).float()
+    before, made = x.clone(), kit.built(text, "row")
+    for times in (1, 2):
+        (got,) = made.run(x)
+        assert torch.equal(x, before + times)
+        assert torch.equal(got, x.sum(1))
