@@ -1,13 +1,12 @@
 """The public interface: `compile` and its companions. Arguments are checked here, nothing else is done.
 
 In: a function or module and what the user asks for. Out: a callable that compiles the frames it
-runs. One hook serves the process; the request in force and the recorder travel in `_active`.
+runs. One hook serves the process; the request in force is `ACTIVE`'s.
 """
 
 from __future__ import annotations
 
 import functools
-import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ from compiler_core.capture import TorchHook
 from compiler_core.capture.frames import Decision, Entry, FrameView
 from compiler_core.compiled_module import compiled_class
 from compiler_core.counters import Counters, counters
-from compiler_core.driver import Request, compile_frame
+from compiler_core.driver import compile_frame, note_failure, note_skip
 from compiler_core.errors import (
     BAD_VALUE,
     NOT_YET,
@@ -32,6 +31,7 @@ from compiler_core.explanation import Explanation
 from compiler_core.logs import set_logs
 from compiler_core.options import Options, check_mode
 from compiler_core.recording import Recorder
+from compiler_core.request import ACTIVE, Request
 
 __all__ = [
     "compile",
@@ -48,22 +48,29 @@ __all__ = [
 BACKENDS = ("cutaway", "eager")
 
 
-class _Active(threading.local):
-    """The request in force in this thread, and where its facts go."""
+class _Session:
+    """Where the facts of compiles go: the process's own recorder, or that of a `record()`."""
 
     def __init__(self) -> None:
-        self.request = Request(Options())
         self.recorder = Recorder()
 
 
-_active = _Active()
+_session = _Session()
 
 
 def _on_frame(view: FrameView, entries: list[Entry]) -> Decision:
-    return compile_frame(view, entries, _active.request, _active.recorder, _hook.opaque)
+    return compile_frame(view, entries, ACTIVE.request, _session.recorder, _hook.opaque)
 
 
-_hook = TorchHook(_on_frame)
+def _on_error(error: Exception) -> bool:
+    return note_failure(error, ACTIVE.request, _session.recorder)
+
+
+def _on_skip(code: types.CodeType, reason: str) -> None:
+    note_skip(code, reason, _session.recorder)
+
+
+_hook = TorchHook(_on_frame, _on_error, _on_skip)
 
 
 @overload
@@ -141,7 +148,7 @@ def _request(
     if options is not None and not isinstance(options, Mapping):
         raise OptionError(BAD_VALUE, f"options takes a mapping, not {type(options).__name__}")
     check_mode(mode)
-    return Request(Options.of(options), backend, fullgraph, dynamic)
+    return Request.of(Options.of(options), backend, fullgraph, dynamic)
 
 
 def _compiled(model: Any, request: Request) -> Any:
@@ -159,7 +166,7 @@ def _compiled(model: Any, request: Request) -> Any:
 
 def _wrap(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
     """`fn` with the hook on and `request` in force while it runs."""
-    hooked, active = _hook.wrap(fn), _active
+    hooked, active = _hook.wrap(fn), ACTIVE
 
     @functools.wraps(fn)
     def compiled(*args: Any, **kwargs: Any) -> Any:
@@ -198,11 +205,11 @@ def record(explore: bool = False, inputs: bool = False) -> Iterator[Recorder]:
     explore: also every instruction and every rewrite (about twice the compile time).
     inputs: also copies of each graph's first inputs (`r.inputs`), so that its stages can be run.
     """
-    outer, _active.recorder = _active.recorder, Recorder(explore, True, inputs)
+    outer, _session.recorder = _session.recorder, Recorder(explore, True, inputs)
     try:
-        yield _active.recorder
+        yield _session.recorder
     finally:
-        _active.recorder = outer
+        _session.recorder = outer
 
 
 def explain(fn: Callable[..., Any], **arguments: Any) -> Callable[..., Explanation]:
@@ -237,4 +244,4 @@ def reset() -> None:
     """Forget every compiled version, the counters and the process's recording."""
     _hook.reset()
     counters.clear()
-    _active.recorder = Recorder()
+    _session.recorder = Recorder()

@@ -9,13 +9,13 @@ from __future__ import annotations
 import inspect
 import linecache
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from compiler_core.capture import CannotCapture, assemble, capture_frame, compile_guards
 from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, RunOnly, Skip
+from compiler_core.capture.skip import ABOUT_LIBRARIES
 from compiler_core.counters import counters
 from compiler_core.devtools.copies import copy_of
 from compiler_core.errors import CATALOGUE, GraphBreakError
@@ -23,23 +23,13 @@ from compiler_core.logs import log_version, wants
 from compiler_core.options import Context, Options, Target
 from compiler_core.pipeline import Compilation, compile_captured
 from compiler_core.recording import Recorder, Version
+from compiler_core.request import Request
 from compiler_core.stage_records import captured_records, records_of
 from compiler_core.stages import Captured
 
-__all__ = ["Request", "compile_frame"]
+__all__ = ["compile_frame", "note_failure", "note_skip"]
 
-Backend = Callable[[Any, list[Any]], Callable[..., Any]]
 Opaque = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What one `compile()` call asked for."""
-
-    options: Options
-    backend: str | Backend = "cutaway"
-    fullgraph: bool = False
-    dynamic: bool | None = None
 
 
 def compile_frame(
@@ -223,3 +213,21 @@ def _count_operators(compilation: Compilation) -> None:
 def _source(code: Any) -> str:
     lines, first = linecache.getlines(code.co_filename), code.co_firstlineno
     return "".join(inspect.getblock(lines[first - 1 :])) if lines else ""
+
+
+def note_failure(error: Exception, request: Request, recorder: Recorder) -> bool:
+    """An exception on its way out of a compile: does the user see it? If not, the frame stays in eager."""
+    if request.options.strict or isinstance(error, GraphBreakError):
+        return True
+    counters.fallbacks += 1
+    recorder.decide("fallback", (), "eager", f"{type(error).__name__}: {error}")
+    return False
+
+
+def note_skip(code: Any, reason: str, recorder: Recorder) -> None:
+    """A frame that is not for the capture, such as one of a library or a generator."""
+    if reason in ABOUT_LIBRARIES:
+        return
+    counters.skipped_frames += 1
+    frame = recorder.frame(code.co_name, code.co_filename, code.co_firstlineno)
+    frame.skipped = reason

@@ -25,10 +25,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = [
     "NOWHERE",
     "Handle",
+    "Instruction",
     "Origins",
     "Span",
     "at",
@@ -66,6 +68,17 @@ class Span:
         file, line, col = head.rsplit(":", 2)
         end_line, end_col = end.split(":")
         return cls(file, int(line), int(end_line), int(col), int(end_col))
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One bytecode instruction in the canonical dialect (`capture/dialect.py`), what `instr:` handles name."""
+
+    op: str
+    arg: Any
+    offset: int  # of the first code unit in the original code object
+    target: int | None  # offset that a jump goes to
+    span: Span | None
 
 
 def handle(stage: str, *names: str | int) -> Handle:

@@ -16,11 +16,10 @@ from typing import Any
 import torch
 from torch import fx
 
-from compiler_core.capture.dialect import Instruction
 from compiler_core.graph_text import print_graph
 from compiler_core.ir.loop import Program
 from compiler_core.options import Target
-from compiler_core.provenance import Handle, Origins, Span
+from compiler_core.provenance import Handle, Instruction, Origins, Span
 
 __all__ = [
     "Artifact", "ArtifactLine", "BreakInfo", "Built", "Captured", "Effect", "Fused", "Generated", "GraphInput",

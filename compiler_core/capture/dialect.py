@@ -12,22 +12,8 @@ re-enters the original code with exactly that stack. A call finds `NULL, callabl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from compiler_core.provenance import Span
-
-__all__ = ["BINARY_OPERATORS", "COMPARISONS", "DIALECT", "ExceptionEntry", "Form", "Instruction"]
-
-
-@dataclass(frozen=True, slots=True)
-class Instruction:
-    """One bytecode instruction in the canonical dialect (`DIALECT`)."""
-
-    op: str
-    arg: Any
-    offset: int  # of the first code unit in the original code object
-    target: int | None  # offset that a jump goes to
-    span: Span | None
+__all__ = ["BINARY_OPERATORS", "COMPARISONS", "DIALECT", "ExceptionEntry", "Form"]
 
 
 @dataclass(frozen=True, slots=True)

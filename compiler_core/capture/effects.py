@@ -108,6 +108,7 @@ class Ledger:
 
     def delete_attribute(self, target: ObjectValue, name: str) -> None:
         self._attributes[id(target), name] = _DELETED
+        self._latest.pop(("attribute", id(target), name), None)
         text = _attribute_text(name)
         self._add("attribute", lambda r: f"del {text.format(r(target))}", (target,), target)
 

@@ -252,6 +252,7 @@ def _earlier(trace: Trace, exit_: Exit, error: NotRenderable) -> Exception:
     """Break where the value was made, if that is earlier than here."""
     if error.step is None or (error.step >= trace.step and isinstance(exit_, Broken)):
         return CannotCapture(f"cannot rebuild {error}")
-    cause = Break(SUSPENDED, str(error))
+    why = f"; the graph breaks where {exit_.cause}" if isinstance(exit_, Broken) else ""
+    cause = Break(SUSPENDED, f"{error}{why}")
     cause.user_stack = trace.stack()
     return Restart(error.step, cause)

@@ -108,7 +108,8 @@ class GraphBuilder:
         number = self.shape_env.create_unspecified_symint_and_symbol(
             real, InputSource(source.guard()), DimDynamic.DYNAMIC
         )
-        self.sizes.numbers[number.node.expr] = source, number
+        symbolic: Any = number
+        self.sizes.numbers[symbolic.node.expr] = source, number
         return SymbolicNumber(number, source=source)
 
     def _number_input(self, source: Source, number: Any) -> fx.Node:

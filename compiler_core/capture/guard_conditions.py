@@ -157,5 +157,7 @@ _CHEAP: dict[str, Callable[[Any], str | None]] = {
 
 
 def check_state(text: str, fact: Fact, inject: Inject) -> str:
+    if fact.kind == "request":  # compared by identity: equal requests are one object
+        return f"ACTIVE.request is {inject(fact.value, 'request')}"
     cheap = _CHEAP.get(fact.kind, lambda _: None)(fact.value)
     return cheap or check_equals(text, fact, inject)

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from compiler_core.capture.guard_predicates import (
+    active_request,
     autocast_state,
     matmul_precision,
     torch_function_state,
@@ -56,6 +57,9 @@ class Fact:
 
 # kind: (the state as text, the state now, why it matters)
 STATES: dict[str, tuple[str, Callable[[], Any], str]] = {
+    "request": (
+        "active_request()", active_request, "a version belongs to the options it was compiled with",
+    ),
     "grad_mode": (
         "torch.is_grad_enabled()", torch.is_grad_enabled, "the graph was traced in this grad mode",
     ),

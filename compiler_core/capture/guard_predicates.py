@@ -16,8 +16,12 @@ from typing import Any
 
 import torch
 
+from compiler_core.request import ACTIVE, Request
+
 __all__ = [
+    "ACTIVE",
     "CallableForm",
+    "active_request",
     "all_different",
     "autocast_state",
     "callable_form",
@@ -86,6 +90,11 @@ def storages_apart(a: torch.Tensor, b: torch.Tensor) -> bool:
 def _end(t: torch.Tensor) -> int:
     last = sum((n - 1) * step for n, step in zip(t.size(), t.stride()))
     return t.data_ptr() + (last + 1) * t.element_size()
+
+
+def active_request() -> Request:
+    """The `compile()` request that this thread is running under."""
+    return ACTIVE.request
 
 
 def autocast_state() -> tuple[Any, ...]:

@@ -56,9 +56,9 @@ def _changed_ints(table: Any, view: FrameView) -> set[str]:
             value = eval(row.source, {"L": view.locals, "G": view.globals, **table.namespace})
         except Exception:
             continue
-        if type(value) is int and (is_symbolic or row.expected != repr(value)):
-            if is_symbolic or row.expected.lstrip("-").isdigit():
-                found.add(row.source)
+        was_other_int = row.expected != repr(value) and row.expected.lstrip("-").isdigit()
+        if type(value) is int and (is_symbolic or was_other_int):
+            found.add(row.source)
     return found
 
 

@@ -7,6 +7,7 @@ order is CPython's (`object.__getattribute__`): data descriptor of the class, in
 
 from __future__ import annotations
 
+import enum
 import functools
 import types
 from typing import TYPE_CHECKING, Any
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
 __all__ = [
-    "MISSING", "call_special", "class_lookup", "class_source", "has_python_method", "instance_attribute", "is_instance",
+    "EXCEPTION_FIELDS", "MISSING", "call_special", "class_lookup", "class_source", "has_python_method", "instance_attribute", "is_instance",
     "missing_attribute", "super_attribute", "type_attribute",
 ]  # fmt: skip
 
 MISSING = object()
+EXCEPTION_FIELDS = ("__cause__", "__context__", "__traceback__", "__suppress_context__")
+_ENUM_FIELDS = ("value", "name", "_value_", "_name_")
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _BUILTIN_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)  # fmt: skip
 
@@ -75,6 +78,12 @@ def instance_attribute(trace: Trace, value: Value, name: str) -> Value:
         raise Break(ATTRIBUTE, f"{cls.__name__} has its own __getattribute__")
     if name == "__class__":
         return class_of(trace, value)
+    if (
+        isinstance(value, ObjectValue)
+        and isinstance(value.real, enum.Enum)
+        and name in _ENUM_FIELDS
+    ):
+        return Lazy(getattr(value.real, name), trusted=True)
     found, owner, _ = class_lookup(cls, name)
     if _is_data_descriptor(found) and not isinstance(found, _SLOTS):
         return bind(trace, value, found, owner, name)
@@ -194,7 +203,8 @@ def _bind(
     if isinstance(found, _SLOTS):
         return _slot(value, name)
     if type(found).__name__ == "_tuplegetter" and isinstance(value, TupleValue):
-        return value.items[found.__reduce__()[1][0]]
+        place: int = found.__reduce__()[1][0]
+        return value.items[place]
     if isinstance(found, functools.cached_property) or hasattr(type(found), "__get__"):
         raise Break(ATTRIBUTE, f"{type(found).__name__} {name}")
     return Lazy(found, source=own_source or stored, trusted=trusted and own_source is None)
@@ -204,7 +214,11 @@ def _slot(value: Value, name: str) -> Value:
     if isinstance(value, (Instance, TupleValue)):
         if name == "args" and isinstance(value, Instance) and value.args is not None:
             return TupleValue(value.args)
-        if name in ("__cause__", "__context__", "__traceback__") and isinstance(value, Instance):
+        if name in EXCEPTION_FIELDS and value.attributes.get(name) is not None:
+            return value.attributes[name]
+        if name in ("__cause__", "__traceback__") and isinstance(value, Instance):
+            return Constant(None)
+        if name == "__context__" and isinstance(value, Instance):
             raise Break(ATTRIBUTE, f"{name} of an exception")
         if name == "value" and isinstance(value, Instance) and issubclass(value.cls, StopIteration):
             return value.args[0] if value.args else Constant(None)

@@ -112,7 +112,7 @@ def _sequence_item(trace: Trace, container: ListValue | TupleValue, key: Value) 
         return ListValue(list(found))
     import torch
 
-    return TupleValue(tuple(found), torch.Size if container.cls is torch.Size else tuple)  # type: ignore[arg-type]
+    return TupleValue(tuple(found), torch.Size if container.cls is torch.Size else tuple)
 
 
 def set_item(trace: Trace, container: Value, key: Value, value: Value) -> None:

@@ -10,8 +10,8 @@ import functools
 from types import CodeType
 from typing import Any
 
-from compiler_core.capture.dialect import Instruction
 from compiler_core.capture.normalise import Decoded, decode, same_code
+from compiler_core.provenance import Instruction
 
 __all__ = ["live_names"]
 

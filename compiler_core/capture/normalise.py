@@ -19,10 +19,10 @@ from itertools import pairwise
 from types import CodeType
 from typing import Any
 
-from compiler_core.capture.dialect import ExceptionEntry, Instruction
+from compiler_core.capture.dialect import ExceptionEntry
 from compiler_core.capture.versions import CURRENT
 from compiler_core.capture.versions.table import Step
-from compiler_core.provenance import Span
+from compiler_core.provenance import Instruction, Span
 
 __all__ = [
     "ARGUMENTS",

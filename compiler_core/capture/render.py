@@ -15,7 +15,7 @@ import torch
 from torch import fx
 
 from compiler_core.capture.breaks import NOT_REBUILT, Break, CannotCapture
-from compiler_core.capture.render_objects import RENDERERS
+from compiler_core.capture.render_objects import RENDERERS, builtin_name
 from compiler_core.capture.sources import Source, is_literal
 from compiler_core.capture.symbolic import NoForm, text_of
 from compiler_core.capture.values.base import Lazy, Value
@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
 __all__ = ["NotRenderable", "Renderer"]
+
+
+def _is_plain(real: slice | range) -> bool:
+    return all(is_literal(part) for part in (real.start, real.stop, real.step))
 
 
 def _is_wrapped(text: str) -> bool:
@@ -143,10 +147,9 @@ class Renderer:
     def _constant(self, value: Constant) -> str:
         if is_literal(value.real):
             return repr(value.real)
-        if isinstance(value.real, slice) and "slice" not in self.hidden:
-            return repr(value.real)
-        if isinstance(value.real, range) and "range" not in self.hidden:
-            return repr(value.real)
+        if isinstance(value.real, (slice, range)) and _is_plain(value.real):
+            kind = type(value.real)
+            return repr(value.real).replace(kind.__name__, builtin_name(self, kind), 1)
         if isinstance(value.real, torch.dtype):
             return self._torch_name(value.real)
         return self.inject(value.real, type(value.real).__name__)

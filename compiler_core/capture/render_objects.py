@@ -46,13 +46,14 @@ from compiler_core.capture.values.tensor import SymbolicNumber
 if TYPE_CHECKING:
     from compiler_core.capture.render import Renderer
 
-__all__ = ["RENDERERS"]
+__all__ = ["RENDERERS", "builtin_name"]
 
 
-def _builtin(r: Renderer, real: Any) -> str:
+def builtin_name(r: Renderer, real: Any) -> str:
     """A builtin by its name, unless the program hides it."""
     name: str = real.__name__
-    is_hidden = name in r.hidden or name in r.trace.view.globals
+    view = r.trace.view
+    is_hidden = name in r.hidden or name in view.globals or view.builtins.get(name) is not real
     return r.inject(real, name) if is_hidden else name
 
 
@@ -67,18 +68,18 @@ def _tuple(r: Renderer, value: TupleValue) -> str:
     if value.cls is tuple:
         return items
     if value.cls is slice:
-        return f"{_builtin(r, slice)}{items}"
+        return f"{builtin_name(r, slice)}{items}"
     cls = r.inject(value.cls, value.cls.__name__)
     if value.cls is torch.Size or not value.cls.__flags__ & (1 << 9):
         return f"{cls}({items})"
-    name = r.build(value, f"{_builtin(r, tuple)}.__new__({cls}, {items})", "fields")
+    name = r.build(value, f"{builtin_name(r, tuple)}.__new__({cls}, {items})", "fields")
     _set_attributes(r, name, value.attributes)
     return name
 
 
 def _set_attributes(r: Renderer, name: str, attributes: dict[str, Any]) -> None:
     for attribute, item in attributes.items():
-        setter = _builtin(r, object)
+        setter = builtin_name(r, object)
         r.builds.append(f"{setter}.__setattr__({name}, {attribute!r}, {r(item)})")
 
 
@@ -100,8 +101,8 @@ def _dict_view(r: Renderer, value: DictView) -> str:
 def _set(r: Renderer, value: SetValue) -> str:
     items = ", ".join(map(r, value.items.values()))
     if value.cls is frozenset:
-        return r.build(value, f"{_builtin(r, frozenset)}([{items}])", "members")
-    return r.build(value, f"{{{items}}}" if items else f"{_builtin(r, set)}()", "members")
+        return r.build(value, f"{builtin_name(r, frozenset)}([{items}])", "members")
+    return r.build(value, f"{{{items}}}" if items else f"{builtin_name(r, set)}()", "members")
 
 
 def _object(r: Renderer, value: ObjectValue) -> str:
@@ -117,13 +118,15 @@ def _instance(r: Renderer, value: Instance) -> str:
         attributes = {k: v for k, v in value.attributes.items() if not k.startswith("__")}
         _set_attributes(r, name, attributes)
         return name
-    name = r.build(value, f"{_builtin(r, object)}.__new__({cls})", stem)
+    name = r.build(value, f"{builtin_name(r, object)}.__new__({cls})", stem)
     _set_attributes(r, name, value.attributes)
     return name
 
 
 def _super(r: Renderer, value: SuperValue) -> str:
-    return f"{_builtin(r, super)}({r.inject(value.after, value.after.__name__)}, {r(value.bound)})"
+    return (
+        f"{builtin_name(r, super)}({r.inject(value.after, value.after.__name__)}, {r(value.bound)})"
+    )
 
 
 # ------------------------------------------------------------------------------ functions
@@ -135,7 +138,7 @@ def _function(r: Renderer, value: FunctionValue) -> str:
     make = r.inject(types.FunctionType, "FunctionType")
     code = r.inject(value.code, f"code_{value.code.co_name}")
     is_own = value.globals is r.trace.view.globals
-    scope = f"{_builtin(r, globals)}()" if is_own else r.inject(value.globals, "globals")
+    scope = f"{builtin_name(r, globals)}()" if is_own else r.inject(value.globals, "globals")
     defaults = f"({''.join(f'{r(d)}, ' for d in value.defaults)})" if value.defaults else "None"
     # The function comes before its cells are filled: a recursive one is in its own closure.
     cells = "".join(f"{_bare_cell(r, cell)}, " for cell in value.closure)
@@ -188,7 +191,7 @@ def _partial(r: Renderer, value: Partial) -> str:
 def _grad_mode(r: Renderer, value: GradMode) -> str:
     """Made bare: the constructor of `set_grad_enabled` would change the mode once more."""
     cls = r.inject(value.cls, value.cls.__name__)
-    name = r.build(value, f"{_builtin(r, object)}.__new__({cls})", value.cls.__name__)
+    name = r.build(value, f"{builtin_name(r, object)}.__new__({cls})", value.cls.__name__)
     previous = value.previous if value.previous is not None else False
     r.builds.append(f"{name}.prev, {name}.mode = {previous}, {value.mode}")
     return name
@@ -198,7 +201,7 @@ def _grad_mode(r: Renderer, value: GradMode) -> str:
 
 
 def _sequence_iterator(r: Renderer, value: SequenceIterator) -> str:
-    make = _builtin(r, iter)
+    make = builtin_name(r, iter)
     if value.done:
         return r.build(value, f"{make}(())", "iterator")
     if value.items is None and isinstance(value.of, (ListValue, TupleValue)) and not value.reverse:
@@ -216,15 +219,19 @@ def _sequence_iterator(r: Renderer, value: SequenceIterator) -> str:
 
 def _zip(r: Renderer, value: ZipIterator) -> str:
     strict = ", strict=True" if value.strict else ""
-    return r.build(value, f"{_builtin(r, zip)}({', '.join(map(r, value.parts))}{strict})", "pairs")
+    return r.build(
+        value, f"{builtin_name(r, zip)}({', '.join(map(r, value.parts))}{strict})", "pairs"
+    )
 
 
 def _enumerate(r: Renderer, value: EnumerateIterator) -> str:
-    return r.build(value, f"{_builtin(r, enumerate)}({r(value.part)}, {value.count})", "numbered")
+    return r.build(
+        value, f"{builtin_name(r, enumerate)}({r(value.part)}, {value.count})", "numbered"
+    )
 
 
 def _map(r: Renderer, value: MapIterator) -> str:
-    make = _builtin(r, filter if value.is_filter else map)
+    make = builtin_name(r, filter if value.is_filter else map)
     parts = ", ".join([r(value.function), *map(r, value.parts)])
     return r.build(value, f"{make}({parts})", "mapped")
 
@@ -242,7 +249,7 @@ def _chain(r: Renderer, value: Chained) -> str:
 
 
 def _closed_generator(r: Renderer, value: GeneratorValue) -> str:
-    return r.build(value, f"{_builtin(r, iter)}(())", "iterator")
+    return r.build(value, f"{builtin_name(r, iter)}(())", "iterator")
 
 
 def _symbolic(r: Renderer, value: SymbolicNumber) -> str:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from compiler_core.capture.dialect import Instruction
 from compiler_core.capture.normalise import decode, opcode_at, same_code
 from compiler_core.capture.splice import (
     CannotEnter,
@@ -26,6 +25,7 @@ from compiler_core.capture.splice import (
     enter_at,
     is_pair,
 )
+from compiler_core.provenance import Instruction
 
 __all__ = ["Root", "forget", "resume_function", "root_of", "step_function"]
 

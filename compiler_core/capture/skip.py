@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType
 
-__all__ = ["reason_to_skip"]
+__all__ = ["ABOUT_LIBRARIES", "reason_to_skip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,9 @@ RULES = (
     Rule(_is_standard_library, "the standard library holds no tensor programs"),
     Rule(_is_foreign, "a package that holds no tensor programs"),
 )
+
+# Reasons that say nothing about the user's program: such frames are not counted as skipped.
+ABOUT_LIBRARIES = frozenset(rule.reason for rule in RULES[2:])
 
 _OURS = str(Path(__file__).resolve().parents[1])
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import torch
 
 from compiler_core.capture.breaks import AUTOGRAD, SIDE_EFFECT, Break, raise_real
-from compiler_core.capture.instances import MISSING, call_special, class_lookup, own_attribute
+from compiler_core.capture.instances import (
+    EXCEPTION_FIELDS,
+    MISSING,
+    call_special,
+    class_lookup,
+    own_attribute,
+)
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
 from compiler_core.capture.values.containers import TupleValue
@@ -62,7 +68,7 @@ def store_plain(trace: Trace, target: Value, name: str, value: Value) -> None:
             raise raise_real(AttributeError(f"property {name!r} of {cls.__name__!r} object has no setter"))  # fmt: skip
         call(trace, trace.look(Lazy(found.fset, trusted=True)), [target, value], {})
         return
-    is_slot = isinstance(found, types.MemberDescriptorType)
+    is_slot = isinstance(found, types.MemberDescriptorType) or name in EXCEPTION_FIELDS
     if found is not MISSING and hasattr(type(found), "__set__") and not is_slot:
         raise Break(SIDE_EFFECT, f"{cls.__name__}.{name} is a {type(found).__name__}")
     if isinstance(target, (Instance, TupleValue)):

@@ -28,7 +28,7 @@ def case(calls, graphs=1):
     return register
 
 
-@case([(ONE, ONE), (ONE, torch.zeros(3)), (torch.ones(4), torch.zeros(4))], graphs=2)
+@case([(ONE, torch.zeros(3)), (-ONE, ONE), (torch.ones(4), torch.zeros(4)), (torch.ones(5), torch.ones(5) * 2)], graphs=2)
 def sin_plus_cos():
     return lambda x, y: torch.sin(x) + torch.cos(y)
 

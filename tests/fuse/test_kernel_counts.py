@@ -9,6 +9,8 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from compiler_core.fuse.accesses import accesses
+
 D = torch.float64
 
 
@@ -172,3 +174,12 @@ def test_training_step_is_the_same_twice(fusing: SimpleNamespace) -> None:
     assert first.fused.text() == second.fused.text()
     assert first.fused.reuse == second.fused.reuse
     assert first.decisions == second.decisions
+
+
+@pytest.mark.parametrize("name", ["rotary embedding", "padding", "concatenation"])
+def test_masks_spare_divisions(fusing: SimpleNamespace, name: str) -> None:
+    """Where the mask holds, the producer's position needs no quotient and no remainder."""
+    call, inputs, _ = PROGRAMS[name]
+    (nest,) = fusing.call(call, *inputs).fused.program.body
+    offsets = [str(a.statement.offset) for a in accesses(nest)]
+    assert not any("%" in offset or "//" in offset for offset in offsets), offsets

@@ -121,7 +121,8 @@ def key_of(value: Value) -> Hashable:
     if isinstance(value, Constant) and not isinstance(value.real, slice):
         return value.real  # type: ignore[no-any-return]
     if isinstance(value, SymbolicNumber):  # a key must be known: the number is specialised
-        return value.python_type()(value.real)
+        specialised: Hashable = value.python_type()(value.real)
+        return specialised
     if isinstance(value, TupleValue) and value.cls in (tuple, torch.Size):
         return tuple(key_of(item) for item in value.items)
     if isinstance(value, ObjectValue) and _hashes_by_identity(value.real):

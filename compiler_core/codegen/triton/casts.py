@@ -30,8 +30,8 @@ _POINTERS = {
     "i64": "*i64", "i32": "*i32", "i16": "*i16", "i8": "*i8", "u8": "*u8", "bool": "*i1",
 }  # fmt: skip
 
-# The hardware saturates. torch does too for e4m3 since about 2.13, and overflows to NaN before; for e5m2 it
-# overflows to infinity.
+# The hardware saturates. torch overflows to infinity for e5m2; for e4m3 it saturates in 2.13, and its format's
+# older rule is NaN, so the torch at hand is asked.
 _SATURATES = not bool(torch.tensor(1e6).to(torch.float8_e4m3fn).isnan())
 _STORE_FP8 = (
     {"f8e5m2": "to_f8e5m2"} if _SATURATES else {"f8e4m3": "to_f8e4m3", "f8e5m2": "to_f8e5m2"}

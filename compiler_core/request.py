@@ -1,0 +1,50 @@
+"""What one `compile()` call asked for, and which request is in force in a thread.
+
+A frame's versions belong to the request they were compiled for: the request is a guard like any
+other (`capture/guard_kinds.py`), compared by identity. Equal requests are one object.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from compiler_core.options import Options
+
+__all__ = ["ACTIVE", "Backend", "Request"]
+
+Backend = Callable[[Any, list[Any]], Callable[..., Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """`backend` is "cutaway", "eager" or a callable; `options` are checked."""
+
+    options: Options
+    backend: str | Backend = "cutaway"
+    fullgraph: bool = False
+    dynamic: bool | None = None
+
+    @classmethod
+    def of(cls, *parts: Any) -> Request:
+        """The request with these parts, the same object for equal parts."""
+        new = cls(*parts)
+        known = next((r for r in _known if r == new), None)
+        if known is None:
+            _known.append(new)
+        return known or new
+
+
+_known: list[Request] = []
+
+
+class _Active(threading.local):
+    """The request in force in this thread."""
+
+    def __init__(self) -> None:
+        self.request = Request.of(Options())
+
+
+ACTIVE = _Active()
