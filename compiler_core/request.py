@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from compiler_core.options import Options
@@ -35,6 +35,14 @@ class Request:
         if known is None:
             _known.append(new)
         return known or new
+
+    def __str__(self) -> str:
+        """`compile(backend='eager', strict=True)`: what differs from a bare `compile()`."""
+        plain = Request(Options())
+        pairs = [(self, plain, name) for name in ("backend", "fullgraph", "dynamic")]
+        pairs += [(self.options, plain.options, f.name) for f in fields(Options)]
+        texts = [f"{n}={getattr(a, n)!r}" for a, b, n in pairs if getattr(a, n) != getattr(b, n)]
+        return f"compile({', '.join(texts)})"
 
 
 _known: list[Request] = []

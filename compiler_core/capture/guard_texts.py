@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from compiler_core.capture.guard_predicates import is_constant
+from compiler_core.request import Request
 
 __all__ = ["describe", "describe_tensor", "identity_text", "key_list", "length_text"]
 
@@ -18,6 +19,8 @@ def describe(value: Any) -> str:
     """A value in at most a line: constants in full, tensors by their properties, objects by type."""
     if isinstance(value, torch.Tensor):
         return describe_tensor(value)
+    if isinstance(value, Request):
+        return str(value)
     if is_constant(value):
         text = repr(value)
         return text if len(text) <= 120 else text[:117] + "..."

@@ -5,6 +5,7 @@ import functools
 import gc
 import timeit
 import weakref
+from functools import partial
 
 import pytest
 import torch
@@ -17,6 +18,8 @@ from compiler_core.capture.guard_kinds import KINDS
 from compiler_core.capture.guards import Guards
 from compiler_core.capture.sources import GLOBALS, builtin, constant, glob, local
 from compiler_core.errors import InternalError
+from compiler_core.options import Options
+from compiler_core.request import ACTIVE, Request
 
 
 def frame(a=None, b=None, *rest):
@@ -189,7 +192,10 @@ def test_open_dimensions_follow_their_strides():
     )
 
 
+OTHER = Request.of(Options(), "eager")
+
 STATE_CHANGES = {
+    "request": lambda: setting(partial(setattr, ACTIVE, "request"), OTHER, ACTIVE.request),
     "grad_mode": lambda: torch.no_grad(),
     "inference_mode": lambda: torch.inference_mode(),
     "autocast": lambda: torch.autocast("cpu"),
