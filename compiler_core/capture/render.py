@@ -75,7 +75,10 @@ class Renderer:
     def fresh(self, stem: str) -> str:
         """A local name that nothing else in the function has."""
         name, number = stem, 1
-        while name in self.taken or not name.isidentifier():
+        view = self.trace.view
+        while not name.isidentifier() or any(
+            name in names for names in (self.taken, view.globals, view.builtins)
+        ):
             number += 1
             name = f"{stem}_{number}" if stem.isidentifier() else f"value_{number}"
         self.taken.add(name)
@@ -133,7 +136,7 @@ class Renderer:
             text = source.expr(self.hidden)
         except (ValueError, TypeError) as error:
             raise CannotCapture(str(error)) from None
-        if not self.mutates or (source.base is None and not self._is_cell(source)):
+        if not self.mutates or self._is_fixed(source):
             return text
         if source not in self._loaded:
             name = self.fresh(source.name if isinstance(source.name, str) else "value")
@@ -141,8 +144,10 @@ class Renderer:
             self.loads.append(f"{name} = {text}")
         return self._loaded[source]
 
-    def _is_cell(self, source: Source) -> bool:
-        return source.kind == "local" and source.name in self.cells.values()
+    def _is_fixed(self, source: Source) -> bool:
+        """Whether no statement of the replacement can change what the text means."""
+        is_argument = source.kind == "local" and source.name not in self.cells.values()
+        return is_argument or source.kind in ("constant", "builtin")
 
     def _constant(self, value: Constant) -> str:
         if is_literal(value.real):

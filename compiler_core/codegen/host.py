@@ -102,7 +102,8 @@ class _Host:
         dead = self.fused.reuse.get(buffer.name)
         if dead is None:
             text = f"{buffer.dtype.torch}".removeprefix("torch.")
-            place = f"dtype={text}, device=DEVICE"
+            device = "DEVICE" if buffer.device == self._device() else f'"{buffer.device}"'
+            place = f"dtype={text}, device={device}"
             self.body.line(f"{name} = empty_strided({shape}, {strides}, {place})", {origin})
             return
         old = self.fused.program.buffers[dead]
@@ -110,6 +111,11 @@ class _Host:
         view = "" if same else f".as_strided({shape}, {strides})"
         self.body.line(f"{name} = {host_name(dead)}{view}", {origin})
         self._free([dead], {origin})
+
+    def _device(self) -> str:
+        """Where most programs allocate everything: the device of the first buffer made here."""
+        made = (b for b in self.fused.program.buffers.values() if b.role in ("out", "temp"))
+        return next((buffer.device for buffer in made), self.fused.target.device)
 
     def _call(self, call: Call, origin: Handle) -> None:
         arguments = [self.text.argument(argument) for argument in call.args]
@@ -176,14 +182,13 @@ class _Host:
         types = {f"{b.dtype.torch}".removeprefix("torch.") for b in program.buffers.values()}
         names = sorted(t for t in types if f"dtype={t}," in body)
         calls = any(isinstance(item, Call) for item in program.body)
-        device = next((b.device for b in program.buffers.values()), self.fused.target.device)
         lines = ["import torch"]
         if names or calls:
             lines.append(f"from torch import {', '.join(['empty_strided', *names])}")
         lines += [
             "",
             *(["aten = torch.ops.aten"] if calls else []),
-            f'DEVICE = torch.device("{device}")',
+            f'DEVICE = torch.device("{self._device()}")',
         ]
         if calls:
             lines += ["", "", *_AS_PLANNED.splitlines()]

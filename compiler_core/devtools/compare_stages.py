@@ -172,9 +172,11 @@ def _bounds(eager: Values, truth: Values) -> list[_Bound]:
 
 
 def _tolerance(eager: Any, truth: Any) -> float:
-    if not isinstance(eager, torch.Tensor) or not eager.is_floating_point() or not eager.numel():
+    if not isinstance(eager, torch.Tensor) or not eager.numel():
         return 0.0
-    scale = truth.detach().abs().nan_to_num(0, 0, 0).max().item()
+    if not (eager.is_floating_point() or eager.is_complex()):
+        return 0.0
+    scale = _reals(truth).abs().nan_to_num(0, 0, 0).max().item()
     ulp = torch.finfo(eager.dtype).eps * max(scale, torch.finfo(eager.dtype).tiny)
     return max(2 * _error(eager, truth), 4 * ulp)
 
@@ -185,10 +187,19 @@ def _error(value: Any, truth: Any) -> float:
         return 0.0 if value == truth or (value is None and truth is None) else float("inf")
     if not isinstance(value, torch.Tensor) or value.shape != truth.shape:
         return float("inf")
-    a, b = value.detach().cpu().to(torch.float64), truth.detach().cpu().to(torch.float64)
+    a, b = _reals(value), _reals(truth)
     same = (a == b) | (a.isnan() & b.isnan())
-    difference = torch.where(same, 0.0, (a - b).abs()).nan_to_num(float("inf"), float("inf"))
+    apart = (a.double() - b.double()).abs().clamp_min(torch.finfo(torch.float64).tiny)
+    difference = torch.where(same, 0.0, apart).nan_to_num(float("inf"), float("inf"))
     return difference.max().item() if difference.numel() else 0.0
+
+
+def _reals(value: torch.Tensor) -> torch.Tensor:
+    """The numbers to compare: floats in float64, complex ones as pairs; integers keep all their digits."""
+    plain = value.detach().cpu()
+    if plain.is_complex():
+        plain = torch.view_as_real(plain.resolve_conj())
+    return plain.double() if plain.is_floating_point() else plain
 
 
 def _check(

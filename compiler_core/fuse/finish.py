@@ -30,7 +30,8 @@ def finish(work: Workspace) -> Fused:
     """The fused program with its kernels and buffer plan."""
     nodes = execution_order(work)
     groups = [node for node in nodes if isinstance(node, Group)]
-    nests = with_final_names((_settled(group.nest) for group in groups), work.names)
+    taken = [*work.program.buffers, *work.program.symbols]
+    nests = with_final_names((_settled(group.nest) for group in groups), work.names, taken)
     nests = _with_readers(nests)
     finished = iter(nests)
     body = tuple(

@@ -1,8 +1,8 @@
 """Names for kernels and what is in them, from the operators that they do.
 
 In: the merged nests in execution order. Out: nests with final names: `add_mul_sum_0` (at most four
-words, numbered in order), axes `add_mul_sum_0_i0` (outer) and `_r0` (inner), and statements under the
-names they had in the lowered program.
+words, numbered in order), axes `i0` (outer) and `r0` (inner), and statements under the names they had in
+the lowered program.
 """
 
 from __future__ import annotations
@@ -49,17 +49,26 @@ def kernel_name(nest: Nest, number: int) -> str:
     return "_".join([*chosen, str(number)])
 
 
-def with_final_names(nests: Iterable[Nest], names: Names) -> list[Nest]:
-    """The nests under kernel names, in the order given."""
+def with_final_names(nests: Iterable[Nest], names: Names, taken: Iterable[str]) -> list[Nest]:
+    """The nests under kernel names, in the order given. `taken`: names of buffers and sizes."""
     nests = list(nests)
     values = names.restored(name for nest in nests for s in walk(nest.body) if (name := defined(s)))
-    return [_renamed(nest, number, values) for number, nest in enumerate(nests)]
+    used = {*taken, *values.values()}
+    return [_renamed(nest, number, values, used) for number, nest in enumerate(nests)]
 
 
-def _renamed(nest: Nest, number: int, values: dict[str, str]) -> Nest:
-    name = kernel_name(nest, number)
-    axes = {axis.name: f"{name}_i{k}" for k, axis in enumerate(nest.axes)}
-    axes.update({axis.name: f"{name}_r{k}" for k, axis in enumerate(inner_axes(nest.body))})
+def _renamed(nest: Nest, number: int, values: dict[str, str], used: set[str]) -> Nest:
+    name = _free(kernel_name(nest, number), used)
+    axes = {axis.name: _free(f"i{k}", used) for k, axis in enumerate(nest.axes)}
+    inner = enumerate(inner_axes(nest.body))
+    axes.update({axis.name: _free(f"r{k}", used) for k, axis in inner})
     inside = {n: values[n] for s in walk(nest.body) if (n := defined(s)) and values[n] != n}
     new = Renaming({**inside, **axes})
     return replace(nest, name=name, axes=new.axes(nest.axes), body=relabel_block(nest.body, new))
+
+
+def _free(name: str, used: set[str]) -> str:
+    """The name, lengthened until nothing else has it: a buffer or a value may be called `sum_1` or `i0`."""
+    while name in used:
+        name = f"{name}_"
+    return name

@@ -9,6 +9,7 @@ import torch
 from torch.nn import functional as F
 
 from compiler_core.fuse.fresh import Names
+from compiler_core.fuse.names import with_final_names
 
 X = torch.randn(8, 16)
 
@@ -35,10 +36,15 @@ def test_kernels_are_numbered_in_order(fusing: SimpleNamespace) -> None:
     )
 
 
-def test_axes_carry_the_name_of_their_kernel(fusing: SimpleNamespace) -> None:
+def test_axes_have_short_names(fusing: SimpleNamespace) -> None:
     (nest,) = fusing.call(lambda x: x.sum(1), X).fused.program.body
-    assert [axis.name for axis in nest.axes] == ["sum_0_i0"]
-    assert [axis.name for axis in nest.body[0].axes] == ["sum_0_r0"]
+    assert [axis.name for axis in nest.axes] == ["i0"]
+
+
+def test_a_name_that_a_buffer_has_is_left_to_it(fusing: SimpleNamespace) -> None:
+    (nest,) = fusing.call(lambda x: x.sum(1), X).fused.program.body
+    (again,) = with_final_names([nest], Names([]), ["i0", "r0", "sum_0"])
+    assert again.name == "sum_0_" and [axis.name for axis in again.axes] == ["i0_"]
 
 
 def test_the_first_copy_gets_the_old_name_back() -> None:

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 
 from compiler_core.codegen.cpp.blocks import position_in, write_block
 from compiler_core.codegen.cpp.kernel_text import KernelText
-from compiler_core.codegen.cpp.loops import extent_of, is_plain, loops, parallel, work_of
+from compiler_core.codegen.cpp.loops import FEW, extent_of, is_plain, loops, parallel, work_of
 from compiler_core.codegen.cpp.reduction import Fold, fold_of
 from compiler_core.codegen.statement_handles import statements_of
-from compiler_core.ir.index import Index, index
 from compiler_core.ir.loop import (
     Axis,
     Block,
@@ -33,9 +32,9 @@ from compiler_core.ir.loop import (
     Value,
 )  # fmt: skip
 
-__all__ = ["TILE", "write_columns"]
+__all__ = ["write_columns"]
 
-TILE = 256  # columns: their accumulators fill a part of the first-level cache
+TILES = (256, 128, 64)  # columns of a tile: the widest that leaves a tile for each of `FEW` threads
 ROW_PARTS = 16  # parts of the rows, where there are few tiles to share out
 
 
@@ -57,10 +56,10 @@ class Tile:
         return f"[{self.k.names[self.axis.name]} - {self.start}]"
 
 
-def write_columns(k: KernelText, few: bool) -> None:
-    """The whole nest. `few`: there are too few tiles for the threads, so the rows are shared out."""
+def write_columns(k: KernelText) -> None:
+    """The whole nest. Where there are too few tiles for the threads, the rows are shared out."""
     *outer, axis = k.nest.axes
-    size = min(axis.extent.constant or TILE, TILE)
+    size, few = _tile_size(k.nest.axes)
     tile = Tile(k, axis, size, k.names.fresh("tile"), k.names.fresh("tile_end"))
     extent = k.index(axis.extent)
     work = extent_of(k.nest.axes) * work_of(k.nest.body)
@@ -73,6 +72,16 @@ def write_columns(k: KernelText, few: bool) -> None:
         inside = len(k.writer.lines)
         _write_groups(tile, few)
         bound.origins.update(*(line.origins for line in k.writer.lines[inside:]))
+
+
+def _tile_size(axes: tuple[Axis, ...]) -> tuple[int, bool]:
+    """Columns of a tile, and whether even the narrowest leaves too few tiles to share out."""
+    *outer, last = axes
+    for size in TILES:
+        tiles = (extent_of(outer) * ((last.extent + size - 1) // size)).constant
+        if tiles is None or tiles >= FEW:
+            return min(size, last.extent.constant or size), False
+    return min(TILES[0], last.extent.constant or TILES[0]), True
 
 
 def _write_groups(tile: Tile, few: bool) -> None:
@@ -244,8 +253,3 @@ def _used_by(block: Block) -> frozenset[str]:
             case Reduce():
                 names.add(statement.value)
     return frozenset(names)
-
-
-def tiles(axis: Axis) -> Index:
-    """How many tiles an axis has."""
-    return (axis.extent + (TILE - 1)) // index(TILE)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from compiler_core.codegen.cpp.axes import accesses, stride, tidy_nest
 from compiler_core.codegen.cpp.blocked import write_blocked
 from compiler_core.codegen.cpp.blocks import write_block, write_loop, write_reduce
-from compiler_core.codegen.cpp.columns import TILE, write_columns
+from compiler_core.codegen.cpp.columns import write_columns
 from compiler_core.codegen.cpp.kernel_text import KernelText
 from compiler_core.codegen.cpp.loops import (
     FEW,
@@ -123,9 +123,7 @@ def _write_body(k: KernelText) -> None:
     if is_plain(nest.body):
         _write_pointwise(k)
     elif _is_columns(nest):
-        *outer, last = nest.axes
-        tiles = extent_of(outer) * ((last.extent + TILE - 1) // TILE)
-        write_columns(k, few=_is_few(tiles))
+        write_columns(k)
     elif _is_few(extent_of(nest.axes)):
         _write_few_rows(k)
     else:

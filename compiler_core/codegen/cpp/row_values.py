@@ -35,31 +35,8 @@ __all__ = ["COSTLY", "RowValues", "row_values"]
 LONGEST = 4096  # elements of a row that is kept: 16 KiB of floats
 
 COSTLY = frozenset(
-    [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "sigmoid",
-        "erf",
-        "pow",
-        "atan2",
-        "fmod",
-        "remainder",
-        "floordiv",
-    ]
+    """exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh sigmoid
+    erf pow atan2 fmod remainder floordiv""".split()  # noqa: SIM905
 )
 
 Meaning: TypeAlias = tuple[object, ...]
