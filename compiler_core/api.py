@@ -10,7 +10,9 @@ import functools
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, overload
+from dataclasses import replace
+from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -18,7 +20,7 @@ from compiler_core.capture import TorchHook
 from compiler_core.capture.frames import Decision, Entry, FrameView
 from compiler_core.compiled_module import compiled_class
 from compiler_core.counters import Counters, counters
-from compiler_core.driver import compile_frame, note_failure, note_skip
+from compiler_core.driver import compile_frame, forget_messages, note_failure, note_skip
 from compiler_core.errors import (
     BAD_VALUE,
     NOT_YET,
@@ -27,7 +29,7 @@ from compiler_core.errors import (
     OptionError,
     closest,
 )
-from compiler_core.explanation import Explanation
+from compiler_core.explanation import Explanation, why_nothing
 from compiler_core.logs import set_logs
 from compiler_core.options import Options, check_mode
 from compiler_core.recording import Recorder
@@ -73,12 +75,6 @@ def _on_skip(code: types.CodeType, reason: str) -> None:
 _hook = TorchHook(_on_frame, _on_error, _on_skip)
 
 
-@overload
-def compile(model: Callable[..., Any], **arguments: Any) -> Callable[..., Any]: ...
-@overload
-def compile(
-    model: None = None, **arguments: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]: ...
 def compile(
     model: Callable[..., Any] | None = None,
     *,
@@ -116,7 +112,7 @@ def compile_module(module: torch.nn.Module, **arguments: Any) -> torch.nn.Module
             BAD_VALUE, f"compile_module takes an nn.Module, not {type(module).__name__}"
         )
     request = _request(**{**_DEFAULTS, **arguments})
-    module.__class__ = compiled_class(type(module), lambda call: _wrap(call, request))
+    module.__class__ = _class_of(module, request)
     return module
 
 
@@ -153,7 +149,7 @@ def _request(
 
 def _compiled(model: Any, request: Request) -> Any:
     if isinstance(model, torch.nn.Module):
-        twin = object.__new__(compiled_class(type(model), lambda call: _wrap(call, request)))
+        twin = object.__new__(_class_of(model, request))
         twin.__dict__ = model.__dict__  # the same module, seen through a class whose call compiles
         return twin
     if not callable(model):
@@ -161,7 +157,11 @@ def _compiled(model: Any, request: Request) -> Any:
             BAD_VALUE,
             f"compile takes a function or nn.Module, not {type(model).__name__} ({model!r})",
         )
-    return _wrap(model, request)
+    return _wrap(_plain(model), request)
+
+
+def _class_of(model: torch.nn.Module, request: Request) -> type[torch.nn.Module]:
+    return compiled_class(type(model), request, lambda call: _wrap(call, request))
 
 
 def _wrap(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
@@ -176,7 +176,18 @@ def _wrap(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
         finally:
             active.request = outer
 
+    _originals[compiled] = fn
     return compiled
+
+
+_originals: WeakKeyDictionary[Callable[..., Any], Callable[..., Any]] = WeakKeyDictionary()
+
+
+def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The function that a compiled one was made of: of two `compile()`s, the outer is in force."""
+    is_function = isinstance(fn, types.FunctionType)
+    original: Callable[..., Any] = _originals.get(fn, fn) if is_function else fn
+    return original
 
 
 def disable(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -213,25 +224,33 @@ def record(explore: bool = False, inputs: bool = False) -> Iterator[Recorder]:
 
 
 def explain(fn: Callable[..., Any], **arguments: Any) -> Callable[..., Explanation]:
-    """`explain(fn)(*args)` compiles and runs `fn` afresh and says what happened, as a value that prints."""
+    """`explain(fn)(*args)` compiles and runs `fn` afresh and says what happened, as a value that prints.
+
+    arguments: those of `compile`. An exception of `fn` itself is raised, as by a call.
+    """
+    asked = _request(**{**_DEFAULTS, **arguments})
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         before = stats()
         with record() as recorder:
-            compile(_afresh(fn), **arguments)(*args, **kwargs)
-        return Explanation.of(recorder.recording, before, stats())
+            request = replace(asked)  # a request of its own: no version was compiled for it yet
+            _compiled(_afresh(_plain(fn)), request)(*args, **kwargs)
+        return Explanation.of(recorder.recording, before, stats(), why_nothing(_plain(fn)))
 
     return explained
 
 
 def _afresh(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A plain function under a code object of its own, which no version was compiled for yet."""
+    """A function or method under a code object of its own, about which nothing was decided yet."""
+    if isinstance(fn, types.MethodType):
+        return types.MethodType(_afresh(fn.__func__), fn.__self__)
     if not isinstance(fn, types.FunctionType):
         return fn
     copy = types.FunctionType(
         fn.__code__.replace(), fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
     )
     copy.__kwdefaults__ = fn.__kwdefaults__
+    functools.update_wrapper(copy, fn)
     return copy
 
 
@@ -244,4 +263,5 @@ def reset() -> None:
     """Forget every compiled version, the counters and the process's recording."""
     _hook.reset()
     counters.clear()
+    forget_messages()
     _session.recorder = Recorder()

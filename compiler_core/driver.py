@@ -8,26 +8,27 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import tokenize
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from compiler_core.capture import CannotCapture, assemble, capture_frame, compile_guards
-from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, RunOnly, Skip
+from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, RunOnly, Skip, SkipOnce
 from compiler_core.capture.skip import ABOUT_LIBRARIES
 from compiler_core.counters import counters
-from compiler_core.devtools.copies import copy_of
-from compiler_core.errors import CATALOGUE, GraphBreakError
-from compiler_core.logs import log_version, wants
-from compiler_core.options import Context, Options, Target
-from compiler_core.pipeline import Compilation, compile_captured
-from compiler_core.recording import Recorder, Version
+from compiler_core.errors import CATALOGUE, NO_CAPTURE, GraphBreakError, OptionError
+from compiler_core.graph_code import first_call, graph_code
+from compiler_core.logs import log_version
+from compiler_core.options import Context
+from compiler_core.recording import FIRST_CALL, Recorder, Version
+from compiler_core.recording import Decision as Record
 from compiler_core.request import Request
-from compiler_core.stage_records import captured_records, records_of
 from compiler_core.stages import Captured
 
-__all__ = ["compile_frame", "note_failure", "note_skip"]
+__all__ = ["compile_frame", "forget_messages", "note_failure", "note_skip"]
 
 Opaque = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -39,8 +40,11 @@ def compile_frame(
 
     opaque: hides a callable's frames, and all below them, from interception.
     """
+    entries = [entry for entry in entries if _is_of(entry, request)]
     if len(entries) >= request.options.recompile_limit:
-        return _limit_reached(view, entries, recorder)
+        return _limit_reached(view, entries, request, recorder)
+    if reason := _passing_state():
+        return _passed(view, reason, request, recorder)
     context = Context(request.options, recorder)
     code = view.code
     reason = _why_compiled(view, entries)
@@ -50,7 +54,12 @@ def compile_frame(
         try:
             decision = _compile(view, entries, request, context, opaque)
         except CannotCapture as refusal:
-            decision = _skipped(version, str(refusal), context)
+            decision = _skipped(version, view, entries, request, context, str(refusal))
+        except Exception as error:
+            if is_for_the_user(error, request):
+                raise
+            decision = _failed(version, entries, error, context)
+        counters.cache_hits += sum(map(_is_cache_hit, version.decisions))
         log_version(version)
     return decision
 
@@ -65,89 +74,100 @@ def _compile(
     with recorder.phase("guards"):
         table = compile_guards(captured, view)
     recorder.here.guards.extend(_guard_records(captured))
-    call = opaque(_graph_callable(captured, request, context))
-    first = opaque(_first_call(call, view.globals, captured.graph_name, recorder))
+    call = opaque(graph_code(captured, request, context))
+    first = opaque(first_call(call, view.globals, captured.graph_name, recorder))
     with recorder.phase("replacement"):
         code = assemble(captured, first)
     counters.recompiles += bool(entries)
     return Keep(code, table, recorder.here.name)
 
 
-def _graph_callable(captured: Captured, request: Request, context: Context) -> Callable[..., Any]:
-    """The graph's code by the chosen backend; in eager, with the reason recorded, when that fails."""
-    backend = (
-        _BACKENDS.get(request.backend, _custom) if isinstance(request.backend, str) else _custom
-    )
-    try:
-        return backend(captured, request, context)
-    except Exception as error:
-        if request.options.strict:
-            raise
-        return _fallback(captured, error, context)
+def _is_of(entry: Entry, request: Request) -> bool:
+    """Was this version compiled for this request? (Its guard holds the request itself.)"""
+    return any(value is request for value in entry.guard_table.namespace.values())
 
 
-def _generated(captured: Captured, request: Request, context: Context) -> Callable[..., Any]:
-    compilation = compile_captured(captured, _targets(captured, request.options), context)
-    context.recorder.compilations[context.recorder.here.name] = compilation
-    _record_stages(context.recorder, compilation)
-    _count_operators(compilation)
-    return compilation.call
+# ------------------------------------------------------------------------------ not captured
+
+# Reasons to run a frame in eager that may be gone at the next call: nothing is decided for good.
+_PASSING: tuple[tuple[Callable[[], Any], str], ...] = (
+    (torch.is_inference_mode_enabled, "inference mode is on"),
+    (torch._C._len_torch_function_stack, "a torch function mode is active"),
+    (torch._C._len_torch_dispatch_stack, "a torch dispatch mode is active"),
+    (torch._C._functorch.peek_interpreter_stack, "inside a transform of torch.func"),
+)
 
 
-def _eager(captured: Captured, request: Request, context: Context) -> Callable[..., Any]:
-    context.recorder.here.stages.extend(captured_records(captured))
-    counters.ops_eager += sum(n.op.startswith("call") for n in captured.graph.graph.nodes)
-    return captured.graph.forward
+def _passing_state() -> str | None:
+    return next((reason for is_on, reason in _PASSING if is_on()), None)
 
 
-def _custom(captured: Captured, request: Request, context: Context) -> Callable[..., Any]:
-    """Any `backend(graph_module, example_inputs)` of the ecosystem; the examples are fake tensors."""
-    assert not isinstance(request.backend, str)
-    context.recorder.here.stages.extend(captured_records(captured))
-    return request.backend(captured.graph, [i.value for i in captured.inputs])
+def _passed(view: FrameView, reason: str, request: Request, recorder: Recorder) -> Decision:
+    _refuse_under_fullgraph(view, reason, request)
+    frame = recorder.frame(view.code.co_name, view.code.co_filename, view.code.co_firstlineno)
+    counters.skipped_frames += frame.skipped != reason
+    frame.skipped = reason
+    return SkipOnce(reason)
 
 
-_BACKENDS = {"cutaway": _generated, "eager": _eager}
+def _skipped(
+    version: Version, view: FrameView, entries: list[Entry], request: Request, context: Context,
+    reason: str,
+) -> Decision:  # fmt: skip
+    _refuse_under_fullgraph(view, reason, request)
+    counters.skipped_frames += 1
+    context.recorder.decide("skip", {f"frame:{version.name}"}, "eager", reason)
+    return _left_to_eager(entries, reason)
 
 
-def _fallback(captured: Captured, error: Exception, context: Context) -> Callable[..., Any]:
+def _failed(version: Version, entries: list[Entry], error: Exception, context: Context) -> Decision:
     counters.fallbacks += 1
-    failure = f"{type(error).__name__}: {error}"
-    context.recorder.decide("fallback", {f"capture:{captured.name}"}, "eager", failure)
-    return captured.graph.forward
+    reason = f"{type(error).__name__}: {error}"
+    context.recorder.decide("fallback", {f"frame:{version.name}"}, "eager", reason)
+    return _left_to_eager(entries, reason)
 
 
-def _first_call(
-    call: Callable[..., Any], globals_: dict[str, Any], name: str, recorder: Recorder
-) -> Callable[..., Any]:
-    """What stands under the graph's name at first: runs it, counts it, then leaves `call` in its place."""
-    version, has_run = recorder.here.name, False
-
-    def run(*inputs: Any) -> Any:
-        nonlocal has_run
-        if recorder.keeps_inputs and not has_run:
-            recorder.inputs[version] = [copy_of(value) for value in inputs]
-        outputs = call(*inputs)
-        counters.graphs += not has_run
-        has_run = True
-        if globals_.get(name) is run:
-            globals_[name] = call
-        return outputs
-
-    return run
+def _left_to_eager(entries: list[Entry], reason: str) -> Decision:
+    """Not asked about again; versions that exist stay in use."""
+    return RunOnly(reason) if entries else Skip(reason)
 
 
-def _targets(captured: Captured, options: Options) -> list[Target]:
-    """The target that is called (from the inputs' device unless named), then those to show."""
-    named = [Target.parse(t) for t in options.also]
-    if options.target != "auto":
-        return [Target.parse(options.target), *named]
-    devices = [i.value.device for i in captured.inputs if isinstance(i.value, torch.Tensor)]
-    cuda = next((d for d in devices if d.type == "cuda"), None)
-    if cuda is None:
-        return [Target("cpu"), *named]
-    major, minor = torch.cuda.get_device_capability(cuda)
-    return [Target("cuda", 10 * major + minor), *named]
+def _refuse_under_fullgraph(view: FrameView, reason: str, request: Request) -> None:
+    if request.fullgraph:
+        raise GraphBreakError(NO_CAPTURE, f"{view.code.co_name}: {reason}", view.where)
+
+
+def is_for_the_user(error: Exception, request: Request) -> bool:
+    """Does the user see this exception, or is it a failure of ours that eager makes good?"""
+    return request.options.strict or isinstance(error, (GraphBreakError, OptionError))
+
+
+_told: set[tuple[str, int, int]] = set()  # frames and requests whose limit was reported
+
+
+def forget_messages() -> None:
+    """Say again what is said once."""
+    _told.clear()
+
+
+def _limit_reached(
+    view: FrameView, entries: list[Entry], request: Request, recorder: Recorder
+) -> Decision:
+    """Eager, for this call: another request may have versions left. The message is given once."""
+    code = view.code
+    key = (code.co_filename, code.co_firstlineno, id(request))
+    reason = (
+        f"{code.co_name} was compiled {len(entries)} times, the limit; from now on it runs in eager"
+    )
+    if key not in _told:
+        _told.add(key)
+        what = f"{reason}. Last: {_why_compiled(view, entries)}. Mark sizes that change with mark_dynamic, or raise options={{'recompile_limit': n}}."
+        recorder.decide("limit", {f"frame:{code.co_name}"}, "eager", what)
+        warnings.warn_explicit(what, RuntimeWarning, code.co_filename, code.co_firstlineno)
+    return SkipOnce(reason)
+
+
+# ------------------------------------------------------------------------------ records
 
 
 def _note_break(captured: Captured, request: Request, recorder: Recorder) -> None:
@@ -172,55 +192,35 @@ def _why_compiled(view: FrameView, entries: list[Entry]) -> str:
     """Which guard of the closest entry failed: the entry with the fewest failing rows."""
     failures = [_failing(entry, view) for entry in entries]
     if not failures:
-        return "first call"
+        return FIRST_CALL
     row, actual = min(failures, key=len)[0]
     return f"{row.source} ({row.kind}): {row.expected} -> {actual} [{row.line}]"
 
 
 def _failing(entry: Entry, view: FrameView) -> list[Any]:
     rows = [(row, actual) for row, ok, actual in entry.guard_table.explain(view.locals) if not ok]
-    return rows or [(entry.guard_table.rows[0], "another compile() request")]
+    return rows or [(entry.guard_table.rows[0], "a guard that holds on its own")]
 
 
-def _limit_reached(view: FrameView, entries: list[Entry], recorder: Recorder) -> Decision:
-    reason = (
-        f"{view.code.co_name} was compiled {len(entries)} times, the limit; it runs in eager from now on. "
-        f"Last: {_why_compiled(view, entries)}. Raise options={{'recompile_limit': n}} or mark_dynamic the size."
-    )
-    recorder.decide("limit", {f"frame:{view.code.co_name}"}, "eager", reason)
-    return RunOnly(reason)
-
-
-def _skipped(version: Version, reason: str, context: Context) -> Decision:
-    counters.skipped_frames += 1
-    context.recorder.decide("skip", {f"frame:{version.name}"}, "eager", reason)
-    return Skip(reason)
-
-
-def _record_stages(recorder: Recorder, compilation: Compilation) -> None:
-    if recorder.keeps_text or wants("output_code"):
-        with recorder.phase("recording"):
-            recorder.here.stages.extend(records_of(compilation))
-
-
-def _count_operators(compilation: Compilation) -> None:
-    for code in next(iter(compilation.targets.values())).values():
-        calls = sum(type(item).__name__ == "Call" for item in code.lowered.program.body)
-        counters.ops_library += calls
-        counters.ops_generated += len(code.lowered.program.body) - calls
+def _is_cache_hit(record: Record) -> bool:
+    return record.kind == "cache" and record.outcome == "hit"
 
 
 def _source(code: Any) -> str:
+    """The function's text; "" where there is no file, or none that can be cut into functions."""
     lines, first = linecache.getlines(code.co_filename), code.co_firstlineno
-    return "".join(inspect.getblock(lines[first - 1 :])) if lines else ""
+    try:
+        return "".join(inspect.getblock(lines[first - 1 :])) if lines else ""
+    except (tokenize.TokenError, SyntaxError):
+        return ""
 
 
 def note_failure(error: Exception, request: Request, recorder: Recorder) -> bool:
-    """An exception on its way out of a compile: does the user see it? If not, the frame stays in eager."""
-    if request.options.strict or isinstance(error, GraphBreakError):
+    """An exception on its way out of the hook: does the user see it? If not, the frame stays in eager."""
+    if is_for_the_user(error, request):
         return True
     counters.fallbacks += 1
-    recorder.decide("fallback", (), "eager", f"{type(error).__name__}: {error}")
+    recorder.decide("fallback", {"frame:<hook>"}, "eager", f"{type(error).__name__}: {error}")
     return False
 
 

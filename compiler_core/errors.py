@@ -139,3 +139,10 @@ ILL_FORMED = register(
     "A pass or an edit broke a rule of the IR, so nothing after it can be trusted.",
     "If you edited the text, compare it with the unedited one; otherwise report it.",
 )
+NO_CAPTURE = register(
+    "CC006",
+    "a function cannot be captured at all",
+    "With fullgraph=True the whole function must become one graph; this one runs in eager.",
+    "Call it in another state (no inference mode, no mode of torch function or dispatch), or drop fullgraph=True.",
+    "A generator is captured as a part of the function that iterates over it: compile that one.",
+)

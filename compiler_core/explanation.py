@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import torch
+
+from compiler_core.capture.skip import reason_to_skip
 from compiler_core.counters import Counters
-from compiler_core.recording import Decision, Recording, Version
+from compiler_core.recording import Decision, Frame, Recording, Version
 
-__all__ = ["Explanation"]
+__all__ = ["Explanation", "why_nothing"]
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Facts of the compiles that one call caused. `graphs` counts graphs that ran."""
+    """Facts of the compiles that one call caused. `graphs` counts graphs that ran.
+
+    `skipped` are frames that run in eager, and functions that reached the recompile limit.
+    """
 
     graphs: int
     breaks: tuple[Decision, ...]
@@ -21,14 +29,22 @@ class Explanation:
     versions: tuple[Version, ...]
 
     @classmethod
-    def of(cls, recording: Recording, before: Counters, after: Counters) -> Explanation:
+    def of(
+        cls, recording: Recording, before: Counters, after: Counters, nothing: str
+    ) -> Explanation:
+        """nothing: why there is nothing to tell, if so."""
         versions = tuple(v for frame in recording.frames for v in frame.versions)
-        found = {
-            kind: tuple(d for v in versions for d in v.decisions if d.kind == kind)
-            for kind in ("break", "fallback", "skip")
-        }
+        decisions = [d for v in versions for d in v.decisions]
+        skipped = [d for d in decisions if d.kind in ("skip", "limit")]
+        skipped += [_skip(f, f.skipped) for f in recording.frames if f.skipped]
+        if not recording.frames:
+            skipped.append(Decision("skip", ("frame:<none>",), "eager", nothing))
         return cls(
-            after.graphs - before.graphs, found["break"], found["fallback"], found["skip"], versions
+            after.graphs - before.graphs,
+            tuple(d for d in decisions if d.kind == "break"),
+            tuple(d for d in decisions if d.kind == "fallback"),
+            tuple(skipped),
+            versions,
         )
 
     @property
@@ -36,17 +52,42 @@ class Explanation:
         return sum(len(v.guards) for v in self.versions)
 
     def __str__(self) -> str:
-        lines = [
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield (
             f"{self.graphs} graph(s), {len(self.breaks)} break(s), {self.guards} guard(s), "
             f"{len(self.fallbacks)} fallback(s), {len(self.skipped)} skipped frame(s)"
-        ]
-        for decision in self.breaks:
-            lines.append(
-                f"  break    {decision.data['where']}  [{decision.outcome}] {decision.reason}"
-            )
-            lines += [f"           do: {hint}" for hint in decision.data["hints"]]
-        lines += [f"  fallback {d.about[0]}: {d.reason}" for d in self.fallbacks]
-        lines += [f"  skipped  {d.about[0]}: {d.reason}" for d in self.skipped]
+        )
+        for d in self.breaks:
+            yield f"  break    {d.data['where']}  [{d.outcome}] {d.reason}"
+            yield from (f"           do: {hint}" for hint in d.data["hints"])
+        yield from (f"  fallback {_about(d)}: {d.reason}" for d in self.fallbacks)
+        yield from (f"  skipped  {_about(d)}: {d.reason}" for d in self.skipped)
+        yield from (f"  version  {v.name}: {_operations(v)}" for v in self.versions if v.stages)
         for version in self.versions:
-            lines += [f"  guard    {g['check']}  # {g['line']}" for g in version.guards]
-        return "\n".join(lines)
+            yield from (f"  guard    {g['check']}  # {g['line']}" for g in version.guards)
+
+
+def _skip(frame: Frame, reason: str) -> Decision:
+    return Decision("skip", (f"frame:{frame.name}",), "eager", reason)
+
+
+def _about(decision: Decision) -> str:
+    return ", ".join(decision.about) or "the compiler"
+
+
+def _operations(version: Version) -> str:
+    nodes = version.stage("capture").items
+    calls = [item for item in nodes if str(item.data["op"]).startswith("call")]
+    return f"{len(calls)} operation(s) in its graph" if calls else "no tensor operation, no graph"
+
+
+def why_nothing(fn: Callable[..., Any]) -> str:
+    """Why no frame came to the capture when `fn` was called."""
+    called = fn.forward if isinstance(fn, torch.nn.Module) else getattr(fn, "__func__", fn)
+    code = getattr(called, "__code__", None)
+    if code is None:
+        return f"{fn!r} is not written in Python: it has no frame that could be captured"
+    reason: str | None = reason_to_skip(code)
+    return reason or "its frames were left to eager at an earlier call, which reset() forgets"

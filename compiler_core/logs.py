@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Iterable
 
 from compiler_core.errors import BAD_VALUE, OptionError, closest
-from compiler_core.recording import Decision, Version
+from compiler_core.recording import FIRST_CALL, Decision, Version
 
-__all__ = ["CHANNELS", "log_version", "set_logs"]
+__all__ = ["CHANNELS", "log_version", "set_logs", "wants"]
 
 
 def _decisions(*kinds: str) -> Callable[[Version], Iterable[str]]:
@@ -33,7 +33,7 @@ def _guards(version: Version) -> Iterable[str]:
 
 
 def _recompiles(version: Version) -> Iterable[str]:
-    if not version.name.endswith("/0"):
+    if version.reason != FIRST_CALL:
         yield version.reason
 
 

@@ -7,7 +7,7 @@ Order: argument > `options` > environment > default. No stage reads `os.environ`
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,13 +113,13 @@ def _checked(name: str, value: Any, annotation: str) -> Any:
         raise OptionError(
             BAD_VALUE, f"option {name!r} takes {annotation}, not {type(value).__name__} ({value!r})"
         )
-    return (
-        tuple(value)
-        if annotation.startswith("tuple")
-        else os.fspath(value)
-        if annotation == "str"
-        else value
-    )
+    convert = _CONVERT.get(annotation)
+    return convert(value) if convert else value
+
+
+_CONVERT: dict[str, Callable[[Any], Any]] = {
+    "str": os.fspath, "Mapping[str, str]": dict, "tuple[str, ...]": tuple,
+}  # fmt: skip
 
 
 def check_mode(mode: str | None) -> None:

@@ -21,11 +21,12 @@ from typing import Any
 from compiler_core.provenance import Handle, Origins
 
 __all__ = [
-    "SCHEMA", "Decision", "Frame", "Item", "Recorder", "Recording", "Rewrite", "StageRecord", "Step", "Timing",
+    "FIRST_CALL", "SCHEMA", "Decision", "Frame", "Item", "Recorder", "Recording", "Rewrite", "StageRecord", "Step", "Timing",
     "Version", "write_atomically",
 ]  # fmt: skip
 
 SCHEMA = 1
+FIRST_CALL = "first call"  # the reason of a first version
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class Version:
     """One compile of one frame."""
 
     name: str  # "f/0"
-    reason: str  # why it was compiled: "first call", or the guard that failed
+    reason: str  # why it was compiled: FIRST_CALL, or the guard that failed
     stages: list[StageRecord] = field(default_factory=list)
     guards: list[dict[str, Any]] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
@@ -174,12 +175,17 @@ class Recorder:
         """Everything recorded inside belongs to a new version of this frame."""
         frame = self.frame(name, file, first_line, source)
         outer, phases = self._version, self._phases
-        self._version, self._phases = Version(f"{name}/{len(frame.versions)}", reason), []
+        self._version, self._phases = Version(self._new_name(name), reason), []
         frame.versions.append(self._version)
         try:
             yield self._version
         finally:
             self._version, self._phases = outer, phases
+
+    def _new_name(self, name: str) -> str:
+        """`f/0`, `f/1`: counted over all frames of this name, so that a version's name is its own."""
+        frames = (frame for frame in self.recording.frames if frame.name == name)
+        return f"{name}/{sum(len(frame.versions) for frame in frames)}"
 
     def frame(self, name: str, file: str, first_line: int, source: str = "") -> Frame:
         """The frame of a function, made at first sight."""

@@ -39,6 +39,7 @@ class Request:
     def __str__(self) -> str:
         """`compile(backend='eager', strict=True)`: what differs from a bare `compile()`."""
         plain = Request(Options())
+        pairs: list[tuple[Any, Any, str]]
         pairs = [(self, plain, name) for name in ("backend", "fullgraph", "dynamic")]
         pairs += [(self.options, plain.options, f.name) for f in fields(Options)]
         texts = [f"{n}={getattr(a, n)!r}" for a, b, n in pairs if getattr(a, n) != getattr(b, n)]

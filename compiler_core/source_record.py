@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from compiler_core.provenance import Span
 from compiler_core.recording import Item, StageRecord
@@ -28,7 +29,7 @@ def source_record(spans: Iterable[Span], digest: str = "") -> StageRecord:
     for file, inside in by_file.items():
         shown = _shown_lines(file, inside)
         text.append(f"# {file}")
-        place = {}
+        place: dict[int, int] = {}
         for number in shown:
             if number - 1 not in place and place:
                 text.append("    ⋮")
@@ -48,7 +49,7 @@ def _item(span: Span, place: dict[int, int]) -> Item:
 def _shown_lines(file: str, spans: list[Span]) -> list[int]:
     reached = sorted({n for s in spans for n in range(s.line, s.end_line + 1)})
     shown: set[int] = set(reached)
-    for before, after in zip(reached, reached[1:]):
+    for before, after in pairwise(reached):
         if after - before <= _GAP:
             shown.update(range(before, after))
         else:

@@ -128,12 +128,18 @@ WORDS = {*OPS, *REDUCTIONS, *DTYPES, *"nest for over load store const index yiel
 NAME = re.compile(r"[A-Za-z_$%][\w$.%]*(\()?")
 
 
-def _kept(found: re.Match[str]) -> str:
-    """A word of the language or a called function stays; a name, which an edit may renumber, does not."""
-    word = found[0].rstrip("(")
-    is_numbered = re.search(r"\d$", word) is not None and word not in WORDS
-    is_word = word in WORDS or (found[1] is not None and not is_numbered)
-    return (word if is_word else "_") + (found[1] or "")
+# How an address is formed (one multiply-add, or a shift and an add) is LLVM's choice among equals.
+ADDRESS = ("mad.wide", "mul.wide", "shl.b64", "add.s64", "cvt.s64", "cvt.u64", "mad.lo.s64")
+
+
+def _word(found: re.Match[str]) -> str:
+    """A word of the loop IR stays; a name, which an edit may renumber, does not."""
+    return found[0] if found[0].rstrip("(") in WORDS else "_"
+
+
+def _called(found: re.Match[str]) -> str:
+    """A called function stays; other names do not."""
+    return found[0] if found[1] and found[1] != "_(" else "_"
 
 
 def signature(item: Item) -> str:
@@ -143,8 +149,17 @@ def signature(item: Item) -> str:
         is_input = item.data["op"] == "placeholder"
         return item.data["type"] if is_input else f"{item.data['target']} {item.data['type']}"
     if stage == "ptx":
-        return item.label.split()[0] if not item.label.startswith("@") else item.label.split()[1]
-    return NAME.sub(_kept, item.label)
+        opcode = item.label.split()[item.label.startswith("@")]
+        return "address" if opcode.startswith(ADDRESS) else opcode
+    if stage == "kernels":
+        is_header = item.label.startswith(("def ", "void "))
+        return "header" if is_header else _sorted_sums(NAME.sub(_called, item.label))
+    return _sorted_sums(NAME.sub(_word, re.sub(r"^nest \w+", "nest", item.label)))
+
+
+def _sorted_sums(text: str) -> str:
+    """Sums in an index in one order: the printed order follows the names."""
+    return re.sub(r"\[([^\]]*)\]", lambda m: f"[{' + '.join(sorted(m[1].split(' + ')))}]", text)
 
 
 def by_signature(version: Version) -> dict[tuple[str, str], list[str]]:

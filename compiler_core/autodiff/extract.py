@@ -2,7 +2,7 @@
 
 In: a graph module, the nodes to be its inputs, the values to be its outputs. Out: a graph module
 with nodes of the same names, whose origins are the `joint:` handles of the nodes they were copied
-from. The order is the joint graph's, but a value that several early nodes compute again comes
+from (and, in a backward graph, of those that a forward value is kept or made again for). The order is the joint graph's, but a value that several early nodes compute again comes
 just before its first use, so that it does not live longer than needed.
 """
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from torch import fx
 
+from compiler_core.autodiff.causes import name_causes
 from compiler_core.provenance import handle
 
 __all__ = ["extract"]
@@ -34,6 +35,8 @@ def extract(
     for node in outputs:
         if isinstance(node, fx.Node):
             _copy_with_operands(graph, node, new)
+    if name == "Backward":
+        name_causes(graph, frozenset(n.name for n in inputs if n.op == "placeholder"))
     result = graph.output(tuple(new[o] if isinstance(o, fx.Node) else o for o in outputs))
     result.meta["origins"] = frozenset({handle("joint", "output")})
     return fx.GraphModule(module, graph, name)

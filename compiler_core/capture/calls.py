@@ -57,7 +57,7 @@ def call(trace: Trace, callee: Value, args: list[Value], kwargs: dict[str, Value
 def _call_object(
     trace: Trace, callee: ObjectValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
-    from compiler_core.capture.builtin_calls import find_rule
+    from compiler_core.capture.rules import find_rule
     from compiler_core.capture.torch_calls import graph_call
 
     real = callee.real

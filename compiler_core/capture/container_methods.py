@@ -1,4 +1,4 @@
-"""Methods of list, tuple, dict and set: one row per method.
+"""Methods of list and tuple: one row per method.
 
 Each row is a function of (trace, receiver, *arguments). Rows that write announce the write to the
 ledger with the statement that replays it.
@@ -12,30 +12,25 @@ from typing import TYPE_CHECKING
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.folding import NotConstant, payload, plain_int
 from compiler_core.capture.iteration import items_of
-from compiler_core.capture.keys import as_key, pairs_of
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
 from compiler_core.capture.values.containers import (
-    DictValue,
-    DictView,
     ListValue,
-    SetValue,
     TupleValue,
 )
 
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
-__all__ = ["DICT", "LIST", "SET", "TUPLE", "sorted_items"]
+
+__all__ = ["LIST", "TUPLE", "Row", "_binary", "sorted_items"]
 
 Row = Callable[..., Value]
-
-# ------------------------------------------------------------------------------ list
 
 
 def _append(trace: Trace, target: ListValue, value: Value) -> Value:
     trace.ledger.write(target, lambda r: f"{r(target)}.append({r(value)})", (value,))
-    target.items.append(value)
+    target.push(value)
     return NONE
 
 
@@ -43,7 +38,7 @@ def _extend(trace: Trace, target: ListValue, values: Value) -> Value:
     items = items_of(trace, values)
     new = ListValue(list(items))
     trace.ledger.write(target, lambda r: f"{r(target)}.extend({r(new)})", (new,))
-    target.items.extend(items)
+    target.push(*items)
     return NONE
 
 
@@ -76,7 +71,7 @@ def _list_copy(trace: Trace, target: ListValue) -> Value:
 
 def _place(trace: Trace, target: ListValue | TupleValue, value: Value) -> int:
     """The first index of an equal item, or -1."""
-    from compiler_core.capture.operators import compare, truth
+    from compiler_core.capture.comparisons import compare, truth
 
     value = trace.look(value)
     for index, item in enumerate(target.items):
@@ -94,7 +89,7 @@ def _index(trace: Trace, target: ListValue | TupleValue, value: Value) -> Value:
 
 
 def _count(trace: Trace, target: ListValue | TupleValue, value: Value) -> Value:
-    from compiler_core.capture.operators import compare, truth
+    from compiler_core.capture.comparisons import compare, truth
 
     wanted = trace.look(value)
     return Constant(sum(truth(trace, compare(trace, "==", trace.look(item), wanted)) for item in target.items))  # fmt: skip
@@ -120,7 +115,7 @@ def sorted_items(
 ) -> list[Value]:
     """The items in order; keys must be constant. Raises Break."""
     from compiler_core.capture.calls import call
-    from compiler_core.capture.operators import truth
+    from compiler_core.capture.comparisons import truth
 
     has_key = key is not None and not (isinstance(trace.look(key), Constant))
     keys = [call(trace, trace.look(key), [item], {}) for item in items] if has_key else items  # type: ignore[arg-type]
@@ -172,7 +167,7 @@ def _binary(trace: Trace, symbol: str, left: Value, right: Value) -> Value:
 
 
 def _compare(trace: Trace, symbol: str, left: Value, right: Value) -> Value:
-    from compiler_core.capture.operators import compare
+    from compiler_core.capture.comparisons import compare
 
     return compare(trace, symbol, left, trace.look(right))
 
@@ -194,181 +189,4 @@ TUPLE: dict[str, Row] = {
     "__add__": lambda trace, a, b: _binary(trace, "+", a, b),
     "__mul__": lambda trace, a, b: _binary(trace, "*", a, b),
     "__eq__": lambda trace, a, b: _compare(trace, "==", a, b),
-}
-
-# ------------------------------------------------------------------------------ dict
-
-
-def _view(kind: str) -> Row:
-    return lambda trace, target: DictView(target, kind)
-
-
-def _get(trace: Trace, target: DictValue, key: Value, default: Value = NONE) -> Value:
-    from compiler_core.capture.operators import contains
-
-    key = trace.look(key)
-    return target.items[as_key(key)][1] if contains(trace, target, key) else default
-
-
-def _dict_pop(trace: Trace, target: DictValue, key: Value, *default: Value) -> Value:
-    hashed = as_key(trace.look(key))
-    if hashed not in target.items:
-        target.look()
-        if default:
-            return default[0]
-        raise raise_real(KeyError(hashed))
-    trace.ledger.write(target, lambda r: f"del {r(target)}[{r(key)}]", (key,))
-    return target.items.pop(hashed)[1]
-
-
-def _popitem(trace: Trace, target: DictValue, last: Value | None = None) -> Value:
-    if last is not None:
-        raise Break(UNKNOWN_CALL, "OrderedDict.popitem(last)")
-    target.look()
-    if not target.items:
-        raise raise_real(KeyError("popitem(): dictionary is empty"))
-    trace.ledger.write(target, lambda r: f"{r(target)}.popitem()")
-    return TupleValue(target.items.popitem()[1])
-
-
-def _setdefault(trace: Trace, target: DictValue, key: Value, default: Value = NONE) -> Value:
-    from compiler_core.capture.items import set_item
-
-    hashed = as_key(trace.look(key))
-    if hashed not in target.items:
-        set_item(trace, target, key, default)
-    return target.items[hashed][1]
-
-
-def _update(trace: Trace, target: DictValue, *others: Value, **named: Value) -> Value:
-    from compiler_core.capture.items import set_item
-
-    pairs = [pair for other in others for pair in _pairs(trace, other)]
-    pairs += [(Constant(name), value) for name, value in named.items()]
-    for key, value in pairs:
-        set_item(trace, target, key, value)
-    return NONE
-
-
-def _pairs(trace: Trace, other: Value) -> list[tuple[Value, Value]]:
-    """Pairs of a mapping, or of an iterable of pairs."""
-    other = trace.look(other)
-    if isinstance(other, DictValue) or hasattr(other.python_type(), "keys"):
-        return pairs_of(trace, other)
-    found = []
-    for item in items_of(trace, other):
-        key, value = items_of(trace, item)
-        found.append((trace.look(key), value))
-    return found
-
-
-def _dict_clear(trace: Trace, target: DictValue) -> Value:
-    trace.ledger.write(target, lambda r: f"{r(target)}.clear()")
-    target.items.clear()
-    return NONE
-
-
-def _dict_copy(trace: Trace, target: DictValue) -> Value:
-    target.look()
-    return DictValue(dict(target.items), target.cls, factory=target.factory)
-
-
-def _move_to_end(trace: Trace, target: DictValue, key: Value, last: Value = NONE) -> Value:
-    hashed = as_key(trace.look(key))
-    if last is not NONE:
-        raise Break(UNKNOWN_CALL, "move_to_end(last)")
-    if hashed not in target.items:
-        raise raise_real(KeyError(hashed))
-    trace.ledger.write(target, lambda r: f"{r(target)}.move_to_end({r(key)})", (key,))
-    target.items[hashed] = target.items.pop(hashed)
-    return NONE
-
-
-DICT: dict[str, Row] = {
-    "keys": _view("keys"),
-    "values": _view("values"),
-    "items": _view("items"),
-    "get": _get,
-    "pop": _dict_pop,
-    "popitem": _popitem,
-    "setdefault": _setdefault,
-    "update": _update,
-    "clear": _dict_clear,
-    "copy": _dict_copy,
-    "move_to_end": _move_to_end,
-}
-
-# ------------------------------------------------------------------------------ set
-
-
-def _add(trace: Trace, target: SetValue, value: Value) -> Value:
-    value = trace.look(value)
-    key = as_key(value)
-    if key not in target.items:
-        trace.ledger.write(target, lambda r: f"{r(target)}.add({r(value)})", (value,))
-        target.items[key] = value
-    return NONE
-
-
-def _discard(trace: Trace, target: SetValue, value: Value) -> Value:
-    key = as_key(trace.look(value))
-    if key in target.items:
-        trace.ledger.write(target, lambda r: f"{r(target)}.discard({r(value)})", (value,))
-        del target.items[key]
-    return NONE
-
-
-def _set_remove(trace: Trace, target: SetValue, value: Value) -> Value:
-    if as_key(trace.look(value)) not in target.items:
-        raise raise_real(KeyError(as_key(trace.look(value))))
-    return _discard(trace, target, value)
-
-
-def _set_update(trace: Trace, target: SetValue, *others: Value) -> Value:
-    for other in others:
-        for item in items_of(trace, other):
-            _add(trace, target, item)
-    return NONE
-
-
-def _set_clear(trace: Trace, target: SetValue) -> Value:
-    trace.ledger.write(target, lambda r: f"{r(target)}.clear()")
-    target.items.clear()
-    return NONE
-
-
-def _combined(symbol: str) -> Row:
-    def row(trace: Trace, target: SetValue, *others: Value) -> Value:
-        result: Value = SetValue(dict(target.items), target.cls)
-        for other in others:
-            items = {as_key(trace.look(i)): trace.look(i) for i in items_of(trace, other)}
-            result = _binary(trace, symbol, result, SetValue(dict(items), target.cls))
-        return result
-
-    return row
-
-
-def _issubset(trace: Trace, target: SetValue, other: Value) -> Value:
-    keys = {as_key(trace.look(item)) for item in items_of(trace, other)}
-    return Constant(target.items.keys() <= keys)
-
-
-def _issuperset(trace: Trace, target: SetValue, other: Value) -> Value:
-    keys = {as_key(trace.look(item)) for item in items_of(trace, other)}
-    return Constant(target.items.keys() >= keys)
-
-
-SET: dict[str, Row] = {
-    "add": _add,
-    "discard": _discard,
-    "remove": _set_remove,
-    "update": _set_update,
-    "clear": _set_clear,
-    "copy": _combined("|"),
-    "union": _combined("|"),
-    "intersection": _combined("&"),
-    "difference": _combined("-"),
-    "symmetric_difference": _combined("^"),
-    "issubset": _issubset,
-    "issuperset": _issuperset,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Sequence
+from types import CodeType
 from typing import Any
 
 import torch
@@ -24,8 +25,10 @@ from compiler_core.capture.dynamic_shapes import guard_shapes
 from compiler_core.capture.endings import Ending, break_ending
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.frames import FrameView
+from compiler_core.capture.graph_call import graph_call
 from compiler_core.capture.hints import hints_from
 from compiler_core.capture.interpreter import Broken, Exit, Returned, run_outermost
+from compiler_core.capture.normalise import instructions
 from compiler_core.capture.render import NotRenderable, Renderer
 from compiler_core.capture.replacement import FrameCapture, Plan, function_text, short
 from compiler_core.capture.sources import local
@@ -67,6 +70,8 @@ def _refuse(view: FrameView) -> None:
     code = view.code
     if code.co_flags & _GENERATORS:
         raise CannotCapture("a generator or coroutine")
+    if _reads_its_own_locals(code):
+        raise CannotCapture("locals(), eval() or exec() see the variables of the frame")
     if any(not name.isidentifier() for name in code.co_varnames[: code.co_argcount]):
         raise CannotCapture("an argument without a name in source")
     if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
@@ -75,6 +80,12 @@ def _refuse(view: FrameView) -> None:
         raise CannotCapture("inference mode is on")
     if torch._C._functorch.peek_interpreter_stack() is not None:
         raise CannotCapture("inside a transform of torch.func")
+
+
+def _reads_its_own_locals(code: CodeType) -> bool:
+    """A resume function would show other variables than the original."""
+    names = ("locals", "eval", "exec")
+    return any(i.op in ("LOAD_GLOBAL", "LOAD_NAME") and i.arg in names for i in instructions(code))
 
 
 def _attempt(trace: Trace) -> FrameCapture:
@@ -171,7 +182,7 @@ def _finish(
     graph_name = fresh_name(f"graph_{user_name(code)}")
     guard_shapes(trace)
     has_graph = bool(render.outputs or trace.builder.written_inputs() or _has_calls(trace))
-    call = _graph_call(trace, render, graph_name) if has_graph else []
+    call = graph_call(trace, render, graph_name) if has_graph else []
     lines = [*render.loads, *call, *render.builds, *assigned, *(text for _, text in effects)]
     if left != mode:
         setter = trace.inject(torch._C._set_grad_enabled, "set_grad_enabled").expr()
@@ -214,29 +225,6 @@ def _own_cells(
         for name, cell in cells.items()
         if not cell.outside and cell.content not in (None, initial[name])
     ]
-
-
-def _graph_call(trace: Trace, render: Renderer, graph_name: str) -> list[str]:
-    sources = [entry.source.expr(render.hidden) for entry in trace.builder.inputs]
-    lines = sorted({frame_line for node in trace.builder.graph.nodes for frame_line in _lines(trace, node)})  # fmt: skip
-    where = f", lines {lines[0]}-{lines[-1]}" if lines else ""
-    comment = f"# graph: {trace.builder.calls} operations{where}"
-    call = f"{graph_name}({', '.join(sources)})"
-    if len(call) > 90:
-        inner = "".join(f"    {source},\n" for source in sources)
-        call = f"{graph_name}(\n{inner})"
-    names = ", ".join(render.output_names) + ("," if len(render.output_names) == 1 else "")
-    text = f"({names}) = {call}" if names else call
-    return [comment, *text.split("\n")]
-
-
-def _lines(trace: Trace, node: Any) -> list[int]:
-    found = []
-    for handle in node.meta.get("origins", ()):
-        instruction = trace.instructions.get(handle)
-        if instruction is not None and instruction.span is not None and handle.startswith("instr:f0:"):  # fmt: skip
-            found.append(instruction.span.line)
-    return found if node.op.startswith("call") else []
 
 
 def _break_comment(exit_: Exit) -> list[str]:

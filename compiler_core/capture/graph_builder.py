@@ -8,6 +8,7 @@ Every call runs once on fake tensors: shapes, dtypes and errors come from torch 
 from __future__ import annotations
 
 import contextlib
+import enum
 import logging
 import operator
 import re
@@ -80,6 +81,7 @@ class GraphBuilder:
         self.sizes = Sizes(self.graph, number_input=self._number_input)
         self.written: set[int] = set()
         self.calls = 0
+        self.is_under_handler = False
         self._by_fake: dict[int, TensorValue] = {}
 
     # ------------------------------------------------------------------ inputs
@@ -143,6 +145,7 @@ class GraphBuilder:
         node = self.graph.create_node(op, target, nodes, {k: n for k, (n, _) in lowered.items()})
         self._annotate(node, result)
         self.calls += 1
+        self.is_under_handler |= self.trace.is_under_handler()
         self.trace.touch()
         return self._box(result, node)
 
@@ -195,6 +198,8 @@ class GraphBuilder:
                 return {k: n for k, (n, _) in parts.items()}, {k: f for k, (_, f) in parts.items()}
             case ObjectValue() if isinstance(value.real, type):
                 return value.real, value.real
+            case ObjectValue() if isinstance(value.real, enum.IntEnum):
+                return int(value.real), int(value.real)
         raise Break(NOT_REBUILT, f"{value.describe()} as an argument of a tensor operation")
 
     def _lower_sequence(self, value: TupleValue | ListValue) -> tuple[Any, Any]:

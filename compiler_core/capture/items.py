@@ -10,7 +10,7 @@ from compiler_core.capture.folding import fold_or_break, plain_int
 from compiler_core.capture.instances import call_special, has_python_method
 from compiler_core.capture.keys import as_key, put
 from compiler_core.capture.values.base import Value
-from compiler_core.capture.values.constant import Constant
+from compiler_core.capture.values.constant import Constant, is_none
 from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
 from compiler_core.capture.values.objects import ObjectValue
 from compiler_core.capture.values.tensor import SymbolicNumber, TensorValue
@@ -59,7 +59,7 @@ def _dict_item(trace: Trace, container: DictValue, key: Value) -> Value:
     if hashed in container.items:
         return container.items[hashed][1]
     container.look()
-    if container.factory is not None and not _is_none(trace.look(container.factory)):
+    if container.factory is not None and not is_none(trace.look(container.factory)):
         return _default_item(trace, container, key)
     if has_python_method(container.cls, "__missing__"):
         raise Break(UNKNOWN_CALL, f"{container.cls.__name__}.__missing__")
@@ -75,10 +75,6 @@ def _default_item(trace: Trace, container: DictValue, key: Value) -> Value:
     return value
 
 
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Constant) and value.real is None
-
-
 def index_of(trace: Trace, key: Value) -> Any:
     """A real index or slice from a key. Raises Raised(TypeError), Break."""
     match key:
@@ -87,7 +83,7 @@ def index_of(trace: Trace, key: Value) -> Any:
         case SymbolicNumber():
             return plain_int(trace, key)
         case TupleValue() if key.cls is slice:
-            parts = [None if _is_none(trace.look(p)) else plain_int(trace, p) for p in key.items]
+            parts = [None if is_none(trace.look(p)) else plain_int(trace, p) for p in key.items]
             return slice(*parts)
         case TensorValue():
             from compiler_core.capture.breaks import SCALAR_READ

@@ -1,4 +1,4 @@
-"""Iterating: iterators of values, one item at a time, and generators as suspended frames."""
+"""Iterating: iterators of values, one item at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from compiler_core.capture.breaks import ITERATION, TOO_DEEP, Break, Raised, rai
 from compiler_core.capture.folding import plain_int
 from compiler_core.capture.instances import call_special, has_python_method
 from compiler_core.capture.values.base import Value
-from compiler_core.capture.values.constant import NONE, Constant
+from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import (
     DictValue,
     DictView,
@@ -34,20 +34,19 @@ from compiler_core.capture.values.tensor import TensorValue
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
-__all__ = ["items_of", "iterator_of", "length", "next_item", "send", "stop", "unpack"]
+
+__all__ = ["ITERATORS", "items_of", "iterator_of", "length", "next_item", "stop", "unpack"]
 
 ITERATORS = (
     SequenceIterator, ZipIterator, EnumerateIterator, MapIterator, CountIterator, Chained, GeneratorValue,
 )  # fmt: skip
+
 _LIMIT = 100_000
 
 
 def stop(value: Value | None = None) -> Raised:
     """StopIteration, as the traced program sees it."""
     return Raised(Instance(StopIteration, args=(value,) if value is not None else ()))
-
-
-# ------------------------------------------------------------------------------ iter()
 
 
 def iterator_of(trace: Trace, value: Value) -> Value:
@@ -119,9 +118,6 @@ def _members(value: ObjectValue) -> list[Value]:
     return [constant_value(member) for member in value.real]
 
 
-# ------------------------------------------------------------------------------ next()
-
-
 def next_item(trace: Trace, iterator: Value) -> Value:
     """`next(iterator)`. Raises Raised(StopIteration) at the end, Break."""
     iterator = trace.look(iterator)
@@ -173,20 +169,16 @@ def _next_of_enumerate(trace: Trace, it: Any) -> Value:
 
 def _next_of_map(trace: Trace, it: Any) -> Value:
     from compiler_core.capture.calls import call
-    from compiler_core.capture.operators import truth
+    from compiler_core.capture.comparisons import truth
 
     while True:
         items = [next_item(trace, part) for part in it.parts]
         if not it.is_filter:
             return call(trace, trace.look(it.function), items, {})
         function = trace.look(it.function)
-        keeps = items[0] if _is_none(function) else call(trace, function, items, {})
+        keeps = items[0] if is_none(function) else call(trace, function, items, {})
         if truth(trace, keeps):
             return items[0]
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Constant) and value.real is None
 
 
 def _next_of_count(trace: Trace, it: Any) -> Value:
@@ -214,50 +206,9 @@ def _next_of_chain(trace: Trace, it: Any) -> Value:
     raise stop()
 
 
-# ------------------------------------------------------------------------------ generators
-
-
-def send(trace: Trace, generator: Value, value: Value) -> Value:
-    """`generator.send(value)`, or next() of another iterator. Raises Raised(StopIteration)."""
-    if isinstance(generator, GeneratorValue):
-        return resume(trace, generator, value)
-    if not _is_none(value):
-        raise Break(ITERATION, "send() to an iterator that is no generator")
-    return next_item(trace, generator)
-
-
-def resume(
-    trace: Trace, generator: GeneratorValue, value: Value, thrown: Instance | None = None
-) -> Value:
-    """Run the frame to its next yield."""
-    from compiler_core.capture.interpreter import run, throw_into
-
-    frame = generator.frame
-    if generator.state == "running":
-        raise raise_real(ValueError("generator already executing"))
-    if generator.state == "closed" or (thrown is not None and generator.state == "created"):
-        generator.state = "closed"
-        raise Raised(thrown) if thrown is not None else stop()
-    if generator.state == "suspended" and thrown is None:
-        frame.push(value)
-    generator.state = "running"
-    try:
-        result = throw_into(frame, thrown) if thrown is not None else run(frame)
-    except Raised as raised:
-        generator.state = "closed"
-        if issubclass(raised.value.cls, StopIteration):
-            error = raise_real(RuntimeError("generator raised StopIteration"))
-            error.value.attributes["__cause__"] = raised.value
-            raise error from None
-        raise
-    if frame.yielded:
-        generator.state = "suspended"
-        return result
-    generator.state = "closed"
-    raise stop(None if _is_none(result) else result)
-
-
 def _next_of_generator(trace: Trace, it: Any) -> Value:
+    from compiler_core.capture.generators import resume
+
     return resume(trace, it, NONE)
 
 
@@ -270,9 +221,6 @@ _NEXT: dict[type, Callable[[Any, Any], Value]] = {
     Chained: _next_of_chain,
     GeneratorValue: _next_of_generator,
 }
-
-
-# ------------------------------------------------------------------------------ all items
 
 
 def items_of(trace: Trace, value: Value) -> list[Value]:

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break
-from compiler_core.capture.builtin_calls import RULES, rule, simple
 from compiler_core.capture.folding import fold_or_break, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of
+from compiler_core.capture.rules import RULES, rule, simple
 from compiler_core.capture.values.base import Value
-from compiler_core.capture.values.constant import NONE, Constant
+from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import DictValue, ListValue, SetValue, TupleValue
 from compiler_core.capture.values.functions import Partial
 from compiler_core.capture.values.iterators import Chained, CountIterator, SequenceIterator
@@ -69,7 +69,7 @@ _UNARY = {"neg": "UNARY_NEGATIVE", "pos": "UNARY_POSITIVE", "invert": "UNARY_INV
 
 
 def _operator_rules() -> None:
-    from compiler_core.capture import operators
+    from compiler_core.capture import comparisons, operators
 
     def row(function: Any, *prefix: Any) -> Any:
         return lambda trace, *args: function(trace, *prefix, *args)
@@ -78,7 +78,7 @@ def _operator_rules() -> None:
         simple(getattr(operator, name))(row(operators.binary, symbol))
         simple(getattr(operator, f"i{name.rstrip('_')}"))(row(operators.binary, f"{symbol}="))
     for name, symbol in _COMPARE.items():
-        simple(getattr(operator, name))(row(operators.compare, symbol))
+        simple(getattr(operator, name))(row(comparisons.compare, symbol))
     for name, op in _UNARY.items():
         simple(getattr(operator, name))(row(operators.unary, op))
 
@@ -103,28 +103,28 @@ def _setitem(trace: Trace, container: Value, key: Value, value: Value) -> Value:
 
 @simple(operator.not_)
 def _not(trace: Trace, value: Value) -> Value:
-    from compiler_core.capture.operators import truth
+    from compiler_core.capture.comparisons import truth
 
     return Constant(not truth(trace, value))
 
 
 @simple(operator.truth)
 def _truth(trace: Trace, value: Value) -> Value:
-    from compiler_core.capture.operators import truth
+    from compiler_core.capture.comparisons import truth
 
     return Constant(truth(trace, value))
 
 
 @simple(operator.is_)
 def _is(trace: Trace, left: Value, right: Value) -> Value:
-    from compiler_core.capture.operators import is_same
+    from compiler_core.capture.comparisons import is_same
 
     return Constant(is_same(trace, left, right))
 
 
 @simple(operator.contains)
 def _contains(trace: Trace, container: Value, needle: Value) -> Value:
-    from compiler_core.capture.operators import contains
+    from compiler_core.capture.comparisons import contains
 
     return Constant(contains(trace, container, needle))
 
@@ -187,7 +187,7 @@ def _islice(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     from compiler_core.capture.breaks import Raised
     from compiler_core.capture.iteration import next_item
 
-    limits = [None if _is_none(trace.look(a)) else plain_int(trace, a) for a in args[1:]]
+    limits = [None if is_none(trace.look(a)) else plain_int(trace, a) for a in args[1:]]
     wanted = slice(*limits)
     if wanted.stop is None:
         items = items_of(trace, args[0])[wanted]
@@ -203,10 +203,6 @@ def _islice(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
             if place in range(wanted.start or 0, wanted.stop, wanted.step or 1):
                 items.append(item)
     return SequenceIterator(ListValue(list(items)))
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Constant) and value.real is None
 
 
 def _combinations(function: Any) -> None:
@@ -236,7 +232,7 @@ for _function in (itertools.product, itertools.combinations, itertools.permutati
 
 @rule(collections.OrderedDict)
 def _ordered_dict(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from compiler_core.capture.container_methods import DICT
+    from compiler_core.capture.dict_methods import DICT
 
     result = DictValue({}, collections.OrderedDict)
     DICT["update"](trace, result, *args, **kwargs)
@@ -245,7 +241,7 @@ def _ordered_dict(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> 
 
 @rule(collections.defaultdict)
 def _default_dict(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from compiler_core.capture.container_methods import DICT
+    from compiler_core.capture.dict_methods import DICT
 
     factory = trace.look(args[0]) if args else NONE
     result = DictValue({}, collections.defaultdict, factory=factory)

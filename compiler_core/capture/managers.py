@@ -73,6 +73,6 @@ def exit_grad_mode(trace: Trace, manager: Value) -> None:
         set_grad_mode(trace, manager.previous)
         return
     from compiler_core.capture.attributes import get_attribute
-    from compiler_core.capture.operators import truth
+    from compiler_core.capture.comparisons import truth
 
     set_grad_mode(trace, truth(trace, get_attribute(trace, manager, "prev")))

@@ -10,14 +10,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
-from compiler_core.capture.container_methods import DICT, LIST, SET, TUPLE
+from compiler_core.capture.container_methods import LIST, TUPLE
+from compiler_core.capture.dict_methods import DICT
 from compiler_core.capture.folding import fold_or_break
-from compiler_core.capture.iteration import next_item, resume, send
+from compiler_core.capture.generators import resume, send
+from compiler_core.capture.iteration import next_item
 from compiler_core.capture.managers import enter_grad_mode, exit_grad_mode
 from compiler_core.capture.raising import as_exception
+from compiler_core.capture.set_methods import SET
 from compiler_core.capture.tensor_methods import tensor_method
 from compiler_core.capture.values.base import Value
-from compiler_core.capture.values.constant import NONE, Constant
+from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import (
     DictValue,
     DictView,
@@ -157,12 +160,8 @@ def _function(
     if name == "__get__":
         from compiler_core.capture.values.functions import MethodValue
 
-        return receiver if _is_none(trace.look(args[0])) else MethodValue(receiver, args[0])
+        return receiver if is_none(trace.look(args[0])) else MethodValue(receiver, args[0])
     raise Break(UNKNOWN_CALL, f"function.{name}")
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Constant) and value.real is None
 
 
 def _view(
@@ -204,7 +203,7 @@ def _iter(trace: Trace, receiver: Value, args: list[Value]) -> Value:
 
 
 def _contains(trace: Trace, receiver: Value, args: list[Value]) -> Value:
-    from compiler_core.capture.operators import contains
+    from compiler_core.capture.comparisons import contains
 
     return Constant(contains(trace, receiver, trace.look(args[0])))
 

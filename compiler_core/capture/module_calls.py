@@ -14,7 +14,7 @@ from compiler_core.capture.attributes import get_attribute
 from compiler_core.capture.breaks import DISABLED, HOOKS, Break
 from compiler_core.capture.calls import _call_special, call
 from compiler_core.capture.values.base import Lazy, Value
-from compiler_core.capture.values.constant import Constant
+from compiler_core.capture.values.constant import Constant, is_none
 from compiler_core.capture.values.containers import DictValue, TupleValue
 from compiler_core.capture.values.objects import ObjectValue
 
@@ -87,7 +87,7 @@ def _pre_hooks(
         if key in module.real._forward_pre_hooks_with_kwargs:
             raise Break(HOOKS, "a pre-hook that takes keywords")
         result = trace.look(call(trace, hook, [module, TupleValue(tuple(args))], {}))
-        if not _is_none(result):
+        if not is_none(result):
             args = list(result.items) if isinstance(result, TupleValue) else [result]
     return args
 
@@ -100,10 +100,6 @@ def _forward_hooks(
         if key in module.real._forward_hooks_with_kwargs:
             given.append(DictValue({k: (Constant(k), v) for k, v in kwargs.items()}))
         changed = trace.look(call(trace, hook, [*given, result], {}))
-        if not _is_none(changed):
+        if not is_none(changed):
             result = changed
     return result
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Constant) and value.real is None

@@ -67,7 +67,7 @@ def _text(trace: Trace, name: Value) -> str:
 
 
 def _same(trace: Trace, target: Value, other: Value) -> Value:
-    from compiler_core.capture.operators import is_same
+    from compiler_core.capture.comparisons import is_same
 
     return Constant(True) if is_same(trace, target, trace.look(other)) else Constant(NotImplemented)
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.dynamic_shapes import SYMBOLIC_INT
-from compiler_core.capture.sources import GLOBALS, Source, glob, is_literal
+from compiler_core.capture.sources import Source, is_literal
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant, is_constant
 from compiler_core.capture.values.containers import DictValue, ListValue, SetValue, TupleValue
@@ -27,10 +26,10 @@ from compiler_core.capture.values.iterators import SequenceIterator
 from compiler_core.capture.values.objects import ObjectValue
 
 if TYPE_CHECKING:
-    from compiler_core.capture.frame import SymbolicFrame
     from compiler_core.capture.trace import Trace
 
-__all__ = ["constant_value", "global_source", "global_value", "imported", "is_library", "resolve"]
+
+__all__ = ["constant_value", "is_library", "resolve"]
 
 _SHARED = (
     torch.Tensor,
@@ -92,9 +91,11 @@ def _list(trace: Trace, real: Any, source: Source | None, guarded: Source | None
     if type(real) is not list:
         return None
     trace.guard("type", guarded, real, "it is used as a list")
-    trace.guard("length", guarded, real, "its items are used one by one")
     items = [_part(x, source and source.item(i), guarded) for i, x in enumerate(real)]
-    return ListValue(list[Value](items), outside=True, source=source)
+    value = ListValue(list[Value](items), outside=True, source=source)
+    reason = "its items are used one by one"
+    value.on_structure = lambda: trace.guard("length", guarded, real, reason)
+    return value
 
 
 def _tuple(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value | None:
@@ -231,6 +232,8 @@ def _iterator(
     trace.guard("length", guarded.reduced(), state, "whether the iterator is used up")
     if len(state) < 3:
         return SequenceIterator(TupleValue(()), done=True, outside=True, source=source)
+    if type(state[1][0]) not in (list, tuple, range):
+        return None
     over = trace.look(Lazy(state[1][0], source=guarded.reduced().item(1).item(0)))
     trace.guard("equals", guarded.reduced().item(2), state[2], "how far the loop is")
     items = list[Value](map(Constant, state[1][0])) if isinstance(state[1][0], range) else None
@@ -277,9 +280,6 @@ def constant_value(real: Any) -> Value:
     return ObjectValue(real)
 
 
-# ------------------------------------------------------------------------------ names
-
-
 def is_library(function: Any) -> bool:
     """Whether an object belongs to torch or the standard library: taken as unchanging."""
     module = getattr(function, "__module__", None) or ""
@@ -287,46 +287,3 @@ def is_library(function: Any) -> bool:
         module = function.__globals__.get("__name__", module)
     root = module.partition(".")[0]
     return root == "torch" or (root in sys.stdlib_module_names and root != "__main__")
-
-
-def global_value(frame: SymbolicFrame, name: str) -> Value:
-    """What a global name means in a frame. Raises Raised(NameError)."""
-    trace = frame.trace
-    written = trace.ledger.global_(frame.globals, name)
-    if written is not None:
-        return written
-    if name in frame.globals:
-        return trace.cached_global(frame, name)
-    builtins = trace.view.builtins
-    if name not in builtins:
-        raise raise_real(NameError(f"name {name!r} is not defined"))
-    if frame.globals is trace.view.globals:
-        trace.guard("lacks_key", GLOBALS, frame.globals, "the builtin of that name is used", key=name)  # fmt: skip
-    return trace.look(Lazy(builtins[name], trusted=True))
-
-
-def global_source(frame: SymbolicFrame, name: str) -> Source | None:
-    """Where a global of a frame is found again."""
-    if frame.globals is frame.trace.view.globals:
-        return glob(name)
-    function = frame.function
-    if function is None or function.trusted or function.globals_source is None:
-        return None
-    source: Source = function.globals_source.global_of(name)
-    return source
-
-
-def imported(frame: SymbolicFrame, name: str, level: int, names: Value) -> Value:
-    """The module that an import statement binds; only modules that are loaded already."""
-    if level:
-        package = str(frame.globals.get("__package__") or "")
-        base = package.rsplit(".", level - 1)[0] if level > 1 else package
-        name = f"{base}.{name}" if name else base
-    wanted = name if not _is_none(names) else name.partition(".")[0]
-    if name not in sys.modules or wanted not in sys.modules:
-        raise Break(UNKNOWN_CALL, f"import of {name}, which is not loaded yet")
-    return frame.trace.look(Lazy(sys.modules[wanted], trusted=True))
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Constant) and value.real is None

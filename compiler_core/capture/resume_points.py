@@ -132,8 +132,8 @@ def _free_name(stem: str, globals: dict[str, Any]) -> str:
 def trampoline(code: CodeType, globals: dict[str, Any]) -> Callable[..., Any]:
     """Call `code` with a closure given at run time."""
 
-    def enter(closure: tuple[CellType, ...] | None, *arguments: Any) -> Any:
-        return FunctionType(code, globals, code.co_name, None, closure)(*arguments)
+    def enter(closure: tuple[CellType, ...] | None, *arguments: Any, **named: Any) -> Any:
+        return FunctionType(code, globals, code.co_name, None, closure)(*arguments, **named)
 
     return enter
 

@@ -17,6 +17,7 @@ from compiler_core.capture.instances import (
     MISSING,
     call_special,
     class_lookup,
+    class_source,
     own_attribute,
 )
 from compiler_core.capture.values.base import Lazy, Value
@@ -66,7 +67,10 @@ def store_plain(trace: Trace, target: Value, name: str, value: Value) -> None:
     if isinstance(found, property):
         if found.fset is None:
             raise raise_real(AttributeError(f"property {name!r} of {cls.__name__!r} object has no setter"))  # fmt: skip
-        call(trace, trace.look(Lazy(found.fset, trusted=True)), [target, value], {})
+        base = class_source(trace, target)
+        source = base.attr(name).attr("fset") if base is not None else None
+        setter = Lazy(found.fset, source=source, trusted=source is None)
+        call(trace, trace.look(setter), [target, value], {})
         return
     is_slot = isinstance(found, types.MemberDescriptorType) or name in EXCEPTION_FIELDS
     if found is not MISSING and hasattr(type(found), "__set__") and not is_slot:

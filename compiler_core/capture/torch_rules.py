@@ -10,11 +10,11 @@ import torch.overrides
 import torch.utils.checkpoint
 
 from compiler_core.capture.breaks import AUTOGRAD, GLOBAL_STATE, UNKNOWN_CALL, Break
-from compiler_core.capture.builtin_calls import RULES, breaks, folds, rule, simple
+from compiler_core.capture.comparisons import truth
 from compiler_core.capture.folding import NotConstant, payload
 from compiler_core.capture.iteration import items_of
 from compiler_core.capture.managers import GRAD_MODES, exit_grad_mode, set_grad_mode
-from compiler_core.capture.operators import truth
+from compiler_core.capture.rules import RULES, breaks, folds, rule, simple
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
 from compiler_core.capture.values.containers import TupleValue

@@ -14,7 +14,7 @@ import re
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from compiler_core.capture import resolve
+from compiler_core.capture import global_names, resolve
 from compiler_core.capture.breaks import Break
 from compiler_core.capture.effects import Ledger
 from compiler_core.capture.frames import FrameView
@@ -85,6 +85,10 @@ class Trace:
             return self.view.where
         return f"{self.frame.code.co_filename}:{self.frame.line}"
 
+    def is_under_handler(self) -> bool:
+        """Whether an exception here could be seen by a handler or cleanup of the program."""
+        return any(f.decoded.handler(f.current.offset) is not None for f in self.frames)
+
     def stack(self) -> tuple[str, ...]:
         """The user's frames, outermost first, 'file:line in name'."""
         return tuple(
@@ -118,7 +122,7 @@ class Trace:
         """A global that exists, the same value each time."""
         key = id(frame.globals), name
         if key not in self._globals:
-            source = resolve.global_source(frame, name)
+            source = global_names.global_source(frame, name)
             self._globals[key] = Lazy(frame.globals[name], source=source, trusted=source is None)
         return self._globals[key]
 

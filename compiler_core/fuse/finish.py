@@ -12,6 +12,7 @@ from compiler_core.fuse.accesses import read_buffers, written_buffers
 from compiler_core.fuse.blocks import body_of, expressions, walk, with_body
 from compiler_core.fuse.buffers import last_uses, live_buffers, plan_reuse
 from compiler_core.fuse.coalesce import coalesce
+from compiler_core.fuse.copies import name_readers_of_copies
 from compiler_core.fuse.names import with_final_names
 from compiler_core.fuse.order import execution_order
 from compiler_core.fuse.start import call_with_own_handle, makers_of
@@ -32,7 +33,7 @@ def finish(work: Workspace) -> Fused:
     groups = [node for node in nodes if isinstance(node, Group)]
     taken = [*work.program.buffers, *work.program.symbols]
     nests = with_final_names((_settled(group.nest) for group in groups), work.names, taken)
-    nests = _with_readers(nests)
+    nests = name_readers_of_copies(_with_readers(nests))
     finished = iter(nests)
     body = tuple(
         next(finished) if isinstance(node, Group) else call_with_own_handle(node, work.part)

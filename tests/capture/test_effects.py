@@ -224,3 +224,58 @@ def test_slots_and_setattr_of_the_program():
 
     log = agree(make, [(ONE,)] * 2)
     assert log.graphs == 1
+
+
+def test_an_operator_that_raises_inside_a_graph_keeps_effects_and_handlers():
+    def make():
+        log = []
+
+        class Note:
+            def __enter__(self):
+                log.append("in")
+
+            def __exit__(self, *exc):
+                log.append(exc[0] and exc[0].__name__)
+
+        def f(x, i):
+            log.append("start")
+            try:
+                with Note():
+                    y = x.index_select(0, i) * 2
+            except (IndexError, RuntimeError) as error:
+                log.append("caught")
+                y = x - 1
+            log.append("end")
+            return y
+
+        f.log = log
+        return f
+
+    calls = [(ONE, torch.tensor([i])) for i in (0, 9, 1, -7)]
+    log = agree(make, calls, state=lambda f: f.log)
+    assert log.graphs == 1 and "except Exception:  # an operator raised" in log.text
+
+
+def test_an_operator_that_raises_without_handlers_keeps_effects_before_it():
+    def make():
+        log = []
+
+        def f(x, i, *, scale=2, **more):
+            log.append(len(more))
+            y = x.index_select(0, i) * scale
+            log.append("after")
+            return y
+
+        f.log = log
+        return f
+
+    agree(make, [(ONE, torch.tensor([i])) for i in (0, 9, 1)], state=lambda f: f.log)
+
+
+def test_a_frame_that_reads_its_own_locals_stays_in_eager():
+    def f(x):
+        y = x + 1
+        return sorted(locals()), y
+
+    log = agree(lambda: f, [(ONE,), (ONE,)])
+    assert log.graphs == 0 and "locals()" in log.skipped[0][1]

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
+from compiler_core.capture.comparisons import truth
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.handlers.table import handles
-from compiler_core.capture.operators import truth
-from compiler_core.capture.values.base import Value
-from compiler_core.capture.values.constant import Constant
+from compiler_core.capture.values.constant import is_none
 from compiler_core.stages import Instruction
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Constant) and value.real is None
 
 
 def _jump_if(frame: SymbolicFrame, i: Instruction, condition: bool) -> None:
@@ -37,12 +32,12 @@ def pop_jump_if_true(frame: SymbolicFrame, i: Instruction) -> None:
 
 @handles("POP_JUMP_IF_NONE")
 def pop_jump_if_none(frame: SymbolicFrame, i: Instruction) -> None:
-    _jump_if(frame, i, _is_none(frame.pop()))
+    _jump_if(frame, i, is_none(frame.pop()))
 
 
 @handles("POP_JUMP_IF_NOT_NONE")
 def pop_jump_if_not_none(frame: SymbolicFrame, i: Instruction) -> None:
-    _jump_if(frame, i, not _is_none(frame.pop()))
+    _jump_if(frame, i, not is_none(frame.pop()))
 
 
 @handles("JUMP_IF_FALSE_OR_POP")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from compiler_core.capture.breaks import OPCODE, Break, Raised
 from compiler_core.capture.frame import SymbolicFrame
+from compiler_core.capture.generators import send
 from compiler_core.capture.handlers.table import handles
-from compiler_core.capture.iteration import iterator_of, send
+from compiler_core.capture.iteration import iterator_of
 from compiler_core.capture.values.constant import NONE
 from compiler_core.capture.values.iterators import GeneratorValue
 from compiler_core.stages import Instruction

@@ -7,8 +7,9 @@ from typing import Any
 
 from compiler_core.capture.breaks import OPCODE, Break, Raised, raise_real
 from compiler_core.capture.frame import SymbolicFrame
+from compiler_core.capture.global_names import global_value, imported
 from compiler_core.capture.handlers.table import handles
-from compiler_core.capture.resolve import constant_value, global_value, imported
+from compiler_core.capture.resolve import constant_value
 from compiler_core.capture.values.base import NULL, Value
 from compiler_core.capture.values.functions import Cell
 from compiler_core.stages import Instruction

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from compiler_core.capture.comparisons import compare, contains, is_same, truth
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.handlers.table import handles
-from compiler_core.capture.operators import binary, compare, contains, is_same, truth, unary
+from compiler_core.capture.operators import binary, unary
 from compiler_core.capture.values.constant import Constant
 from compiler_core.stages import Instruction
 

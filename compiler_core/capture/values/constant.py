@@ -10,7 +10,7 @@ import torch
 
 from compiler_core.capture.values.base import Value
 
-__all__ = ["CONSTANT_TYPES", "NONE", "Constant", "is_constant"]
+__all__ = ["CONSTANT_TYPES", "NONE", "Constant", "is_constant", "is_none"]
 
 CONSTANT_TYPES: tuple[type, ...] = (
     int, float, str, bool, type(None), bytes, complex, slice, range, type(...), type(NotImplemented),
@@ -33,6 +33,10 @@ class Constant(Value):
 
 
 NONE = Constant(None)
+
+
+def is_none(value: Value) -> bool:
+    return isinstance(value, Constant) and value.real is None
 
 
 def is_constant(real: Any) -> bool:

@@ -17,7 +17,7 @@ import torch
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
 from compiler_core.capture.values.objects import Instance, ObjectValue
-from compiler_core.capture.values.tensor import SymbolicNumber
+from compiler_core.capture.values.tensor import SymbolicNumber, TensorValue
 
 __all__ = [
     "DictValue",
@@ -36,14 +36,28 @@ class UnhashableKey(Exception):
 
 @dataclass(slots=True, eq=False)
 class ListValue(Value):
-    items: list[Value]
+    """A list. Looking at `items` of an outside list guards its length; `push` does not look."""
+
+    _items: list[Value]
     outside: bool = False
+    on_structure: Callable[[], None] | None = None
+
+    @property
+    def items(self) -> list[Value]:
+        if self.on_structure is not None:
+            action, self.on_structure = self.on_structure, None
+            action()
+        return self._items
+
+    def push(self, *values: Value) -> None:
+        """Append values: what is there before is not looked at."""
+        self._items.extend(values)
 
     def python_type(self) -> type:
         return list
 
     def describe(self) -> str:
-        return f"list of {len(self.items)}"
+        return f"list of {len(self._items)}"
 
 
 @dataclass(slots=True, eq=False)
@@ -120,6 +134,8 @@ def key_of(value: Value) -> Hashable:
         value = value.resolved or value
     if isinstance(value, Constant) and not isinstance(value.real, slice):
         return value.real  # type: ignore[no-any-return]
+    if isinstance(value, TensorValue):  # tensors hash by identity
+        return value.real if value.real is not None else value
     if isinstance(value, SymbolicNumber):  # a key must be known: the number is specialised
         specialised: Hashable = value.python_type()(value.real)
         return specialised

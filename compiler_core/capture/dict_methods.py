@@ -1,0 +1,122 @@
+"""Methods of dict, OrderedDict and defaultdict: one row per method, as in `container_methods.py`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.iteration import items_of
+from compiler_core.capture.keys import as_key, pairs_of
+from compiler_core.capture.values.base import Value
+from compiler_core.capture.values.constant import NONE, Constant
+from compiler_core.capture.values.containers import (
+    DictValue,
+    DictView,
+    TupleValue,
+)
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
+
+from compiler_core.capture.container_methods import Row
+
+__all__ = ['DICT']
+
+def _view(kind: str) -> Row:
+    return lambda trace, target: DictView(target, kind)
+
+
+def _get(trace: Trace, target: DictValue, key: Value, default: Value = NONE) -> Value:
+    from compiler_core.capture.comparisons import contains
+
+    key = trace.look(key)
+    return target.items[as_key(key)][1] if contains(trace, target, key) else default
+
+
+def _dict_pop(trace: Trace, target: DictValue, key: Value, *default: Value) -> Value:
+    hashed = as_key(trace.look(key))
+    if hashed not in target.items:
+        target.look()
+        if default:
+            return default[0]
+        raise raise_real(KeyError(hashed))
+    trace.ledger.write(target, lambda r: f"del {r(target)}[{r(key)}]", (key,))
+    return target.items.pop(hashed)[1]
+
+
+def _popitem(trace: Trace, target: DictValue, last: Value | None = None) -> Value:
+    if last is not None:
+        raise Break(UNKNOWN_CALL, "OrderedDict.popitem(last)")
+    target.look()
+    if not target.items:
+        raise raise_real(KeyError("popitem(): dictionary is empty"))
+    trace.ledger.write(target, lambda r: f"{r(target)}.popitem()")
+    return TupleValue(target.items.popitem()[1])
+
+
+def _setdefault(trace: Trace, target: DictValue, key: Value, default: Value = NONE) -> Value:
+    from compiler_core.capture.items import set_item
+
+    hashed = as_key(trace.look(key))
+    if hashed not in target.items:
+        set_item(trace, target, key, default)
+    return target.items[hashed][1]
+
+
+def _update(trace: Trace, target: DictValue, *others: Value, **named: Value) -> Value:
+    from compiler_core.capture.items import set_item
+
+    pairs = [pair for other in others for pair in _pairs(trace, other)]
+    pairs += [(Constant(name), value) for name, value in named.items()]
+    for key, value in pairs:
+        set_item(trace, target, key, value)
+    return NONE
+
+
+def _pairs(trace: Trace, other: Value) -> list[tuple[Value, Value]]:
+    """Pairs of a mapping, or of an iterable of pairs."""
+    other = trace.look(other)
+    if isinstance(other, DictValue) or hasattr(other.python_type(), "keys"):
+        return pairs_of(trace, other)
+    found = []
+    for item in items_of(trace, other):
+        key, value = items_of(trace, item)
+        found.append((trace.look(key), value))
+    return found
+
+
+def _dict_clear(trace: Trace, target: DictValue) -> Value:
+    trace.ledger.write(target, lambda r: f"{r(target)}.clear()")
+    target.items.clear()
+    return NONE
+
+
+def _dict_copy(trace: Trace, target: DictValue) -> Value:
+    target.look()
+    return DictValue(dict(target.items), target.cls, factory=target.factory)
+
+
+def _move_to_end(trace: Trace, target: DictValue, key: Value, last: Value = NONE) -> Value:
+    hashed = as_key(trace.look(key))
+    if last is not NONE:
+        raise Break(UNKNOWN_CALL, "move_to_end(last)")
+    if hashed not in target.items:
+        raise raise_real(KeyError(hashed))
+    trace.ledger.write(target, lambda r: f"{r(target)}.move_to_end({r(key)})", (key,))
+    target.items[hashed] = target.items.pop(hashed)
+    return NONE
+
+
+DICT: dict[str, Row] = {
+    "keys": _view("keys"),
+    "values": _view("values"),
+    "items": _view("items"),
+    "get": _get,
+    "pop": _dict_pop,
+    "popitem": _popitem,
+    "setdefault": _setdefault,
+    "update": _update,
+    "clear": _dict_clear,
+    "copy": _dict_copy,
+    "move_to_end": _move_to_end,
+}

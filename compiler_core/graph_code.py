@@ -1,0 +1,119 @@
+"""What runs in place of a captured graph: generated code, a backend's callable, or the graph itself.
+
+In: a `Captured` and the request. Out: a callable on the graph's inputs. When the backend fails, the
+graph runs in eager and the reason is recorded; `strict`, and mistakes of the user, raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from compiler_core.counters import counters
+from compiler_core.devtools.copies import copy_of
+from compiler_core.errors import OptionError
+from compiler_core.logs import wants
+from compiler_core.options import Context, Options, Target
+from compiler_core.pipeline import Compilation, compile_captured
+from compiler_core.recording import Recorder
+from compiler_core.request import Request
+from compiler_core.stage_records import captured_records, records_of
+from compiler_core.stages import Captured
+
+__all__ = ["first_call", "graph_code"]
+
+GraphCode = Callable[..., Any]
+
+
+def graph_code(captured: Captured, request: Request, context: Context) -> GraphCode:
+    """The graph's code by the chosen backend; in eager, with the reason recorded, when that fails."""
+    backend = (
+        _BACKENDS.get(request.backend, _custom) if isinstance(request.backend, str) else _custom
+    )
+    try:
+        return backend(captured, request, context)
+    except Exception as error:
+        if request.options.strict or isinstance(error, OptionError):
+            raise
+        return _fallback(captured, error, context)
+
+
+def first_call(
+    call: GraphCode, globals_: dict[str, Any], name: str, recorder: Recorder
+) -> GraphCode:
+    """What stands under the graph's name at first: runs it, counts it, then leaves `call` in its place."""
+    version, has_run = recorder.here.name, False
+
+    def run(*inputs: Any) -> Any:
+        nonlocal has_run
+        if recorder.keeps_inputs and not has_run:
+            recorder.inputs[version] = [copy_of(value) for value in inputs]
+        outputs = call(*inputs)
+        counters.graphs += not has_run
+        has_run = True
+        if globals_.get(name) is run:
+            globals_[name] = call
+        return outputs
+
+    return run
+
+
+def _generated(captured: Captured, request: Request, context: Context) -> GraphCode:
+    recorder = context.recorder
+    compilation = compile_captured(captured, _targets(captured, request.options), context)
+    if recorder.keeps_text:  # somebody asked to see it; else its values die with the compile
+        recorder.compilations[recorder.here.name] = compilation
+    _record_stages(recorder, compilation)
+    _count_operators(compilation)
+    return compilation.call
+
+
+def _eager(captured: Captured, request: Request, context: Context) -> GraphCode:
+    context.recorder.here.stages.extend(captured_records(captured))
+    counters.ops_eager += sum(n.op.startswith("call") for n in captured.graph.graph.nodes)
+    return captured.graph.forward
+
+
+def _custom(captured: Captured, request: Request, context: Context) -> GraphCode:
+    """Any `backend(graph_module, example_inputs)` of the ecosystem; the examples are fake tensors."""
+    assert not isinstance(request.backend, str)
+    context.recorder.here.stages.extend(captured_records(captured))
+    return request.backend(captured.graph, [i.value for i in captured.inputs])
+
+
+_BACKENDS = {"cutaway": _generated, "eager": _eager}
+
+
+def _fallback(captured: Captured, error: Exception, context: Context) -> GraphCode:
+    counters.fallbacks += 1
+    failure = f"{type(error).__name__}: {error}"
+    context.recorder.decide("fallback", {f"capture:{captured.name}"}, "eager", failure)
+    return captured.graph.forward
+
+
+def _targets(captured: Captured, options: Options) -> list[Target]:
+    """The target that is called (from the inputs' device unless named), then those to show."""
+    named = [Target.parse(t) for t in options.also]
+    if options.target != "auto":
+        return [Target.parse(options.target), *named]
+    devices = [i.value.device for i in captured.inputs if isinstance(i.value, torch.Tensor)]
+    cuda = next((d for d in devices if d.type == "cuda"), None)
+    if cuda is None:
+        return [Target("cpu"), *named]
+    major, minor = torch.cuda.get_device_capability(cuda)
+    return [Target("cuda", 10 * major + minor), *named]
+
+
+def _record_stages(recorder: Recorder, compilation: Compilation) -> None:
+    if recorder.keeps_text or wants("output_code"):
+        with recorder.phase("recording"):
+            recorder.here.stages.extend(records_of(compilation))
+
+
+def _count_operators(compilation: Compilation) -> None:
+    for code in next(iter(compilation.targets.values())).values():
+        calls = sum(type(item).__name__ == "Call" for item in code.lowered.program.body)
+        counters.ops_library += calls
+        counters.ops_generated += len(code.lowered.program.body) - calls
