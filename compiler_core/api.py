@@ -185,14 +185,13 @@ _originals: WeakKeyDictionary[Callable[..., Any], Callable[..., Any]] = WeakKeyD
 
 def _plain(fn: Callable[..., Any]) -> Callable[..., Any]:
     """The function that a compiled one was made of: of two `compile()`s, the outer is in force."""
-    is_function = isinstance(fn, types.FunctionType)
-    original: Callable[..., Any] = _originals.get(fn, fn) if is_function else fn
-    return original
+    return _originals.get(fn, fn) if isinstance(fn, types.FunctionType) else fn
 
 
 def disable(fn: Callable[..., Any]) -> Callable[..., Any]:
     """A function that always runs in eager, also when compiled code calls it."""
-    return _hook.disable(fn)
+    disabled: Callable[..., Any] = _hook.disable(fn)
+    return disabled
 
 
 def mark_dynamic(tensor: torch.Tensor, *dims: int) -> None:

@@ -52,6 +52,7 @@ def _cheapness(
     """node → what the values that it is made from are kept for; nothing for a saved value itself."""
     cheap: dict[fx.Node, Origins] = {}
     for node in graph.nodes:
-        operands = [o for o in node.all_input_nodes if o.name not in arguments]
-        cheap[node] = NOWHERE.union(*(needs[o] | cheap[o] for o in operands))
+        operands = () if _is_backward(node) else node.all_input_nodes
+        made_from = [o for o in operands if o.name not in arguments]
+        cheap[node] = NOWHERE.union(*(needs[o] | cheap[o] for o in made_from))
     return cheap

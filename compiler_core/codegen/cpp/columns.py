@@ -142,10 +142,10 @@ def _columns(tile: Tile, block: Block) -> Iterator[None]:
         used = _used_by(block)
         for statement in tile.constants.values():
             if statement.name in used:
-                k.write_plain(statement)
+                k.write_again(statement)
         for value, text in tile.values.items():
             if value in used:
-                k.writer.line(k.declaration(value, text), {_maker(k, value)})
+                k.line(k.declaration(value, text), _maker(k, value))
         yield
 
 
@@ -229,11 +229,11 @@ def _write_parts(
             k.line(text.format(**texts), reduce)
 
 
-def _maker(k: KernelText, name: str) -> str:
-    """The handle of the statement that names a value."""
+def _maker(k: KernelText, name: str) -> Statement:
+    """The statement that names a value."""
     for statement in statements_of(k.nest.body):
         if not isinstance(statement, Store | Loop) and statement.name == name:
-            return k.handles[statement]
+            return statement
     raise KeyError(name)
 
 

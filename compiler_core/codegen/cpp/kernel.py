@@ -31,7 +31,7 @@ from compiler_core.codegen.cpp.row_values import row_values
 from compiler_core.codegen.statement_handles import StatementHandles, statements_of
 from compiler_core.ir.dtypes import DTYPES
 from compiler_core.ir.index import Index, index
-from compiler_core.ir.loop import Axis, Loop, Nest, Program, Reduce
+from compiler_core.ir.loop import Axis, Load, Loop, Nest, Program, Reduce, Store
 from compiler_core.provenance import Origins, union
 from compiler_core.stages import Fused, Kernel, KernelSource, Param
 
@@ -120,6 +120,7 @@ def _aliased(kernel: Kernel, fused: Fused) -> frozenset[str]:
 
 def _write_body(k: KernelText) -> None:
     nest = k.nest
+    k.form = frozenset(k.handles[access] for access in _inner_accesses(nest))
     if is_plain(nest.body):
         _write_pointwise(k)
     elif _is_columns(nest):
@@ -198,15 +199,16 @@ def _is_columns(nest: Nest) -> bool:
         if isinstance(statement, Reduce | Loop)
         for axis in statement.axes
     }
-    inside = [
-        access
-        for statement in nest.body
-        if isinstance(statement, Reduce | Loop)
-        for access in accesses(statement.body)
-    ]
+    inside = _inner_accesses(nest)
     along = sum(_steps_by_one(access.offset, last.name) for access in inside)
     across = sum(_steps_by_one(access.offset, name) for access in inside for name in inner)
     return along > across
+
+
+def _inner_accesses(nest: Nest) -> list[Load | Store]:
+    """The loads and stores in reductions and loops: how they walk memory decides the form."""
+    inner = (s for s in nest.body if isinstance(s, Reduce | Loop))
+    return [access for statement in inner for access in accesses(statement.body)]
 
 
 def _steps_by_one(offset: Index, name: str) -> bool:

@@ -30,13 +30,18 @@ from compiler_core.ir.loop import (
     Store,
     Value,
 )  # fmt: skip
+from compiler_core.provenance import NOWHERE, Origins
 
 __all__ = ["KernelText"]
 
 
 @dataclass(slots=True)
 class KernelText:
-    """A kernel under construction. `threads` is 0 where OpenMP decides."""
+    """A kernel under construction. `threads` is 0 where OpenMP decides.
+
+    `form` are the accesses whose walk through memory decided how the loops are built: rows or
+    columns. Lines that are there for the loops' sake, and not a statement's own, come from them too.
+    """
 
     nest: Nest
     buffers: Mapping[str, Buffer]
@@ -44,6 +49,7 @@ class KernelText:
     threads: int = 0
     row: RowValues = field(default_factory=RowValues)
     writer: Writer = field(default_factory=Writer)
+    form: Origins = NOWHERE
     names: Names = field(init=False)
     types: dict[str, DType] = field(default_factory=dict)
     index: IndexText = field(init=False)
@@ -59,7 +65,14 @@ class KernelText:
         return name in self.types and self.types[name].kind == "int"
 
     def line(self, text: str, statement: Statement) -> None:
-        """A line that serves one statement."""
+        """A line that one statement needs in loops of this form: an accumulator, an array."""
+        self.writer.line(text, {self.handles[statement]} | self.form)
+
+    def write_again(self, statement: Constant | Position) -> None:
+        """A constant or position, once more inside another loop."""
+        self.line(self.declaration(statement.name, self._value_of(statement)), statement)
+
+    def _own_line(self, text: str, statement: Statement) -> None:
         self.writer.line(text, {self.handles[statement]})
 
     def write_plain(self, statement: Statement) -> None:
@@ -70,7 +83,7 @@ class KernelText:
             buffer = self.buffers[statement.buffer]
             value = stored(self.names[statement.value], buffer.dtype)
             element = self.element(statement.buffer, statement.offset)
-            self.line(f"{element} = {value};", statement)
+            self._own_line(f"{element} = {value};", statement)
             return
         assert not isinstance(statement, Reduce | Loop)
         if id(statement) in self.row.readers:
@@ -78,7 +91,7 @@ class KernelText:
             text = self._in_row(self.row.readers[id(statement)])
             self.writer.line(self.declaration(statement.name, text), origins)
             return
-        self.line(self.declaration(statement.name, self._value_of(statement)), statement)
+        self._own_line(self.declaration(statement.name, self._value_of(statement)), statement)
         if id(statement) in self.row.kept:
             text = self._in_row(self.row.kept[id(statement)])
             self.line(f"{text} = {self.names[statement.name]};", statement)

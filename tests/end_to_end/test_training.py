@@ -1,0 +1,203 @@
+"""Training with compiled code: optimizer steps, accumulation, frozen inputs, higher derivatives, grad modes."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+
+import pytest
+import torch
+from agreement import STRICT, agree, compiling, outcome, same_outcome
+from programs import Layer
+
+import compiler_core as cc
+
+
+def product(x, w):
+    return (x @ w).tanh()
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.SGD, torch.optim.Adam])
+def test_steps_follow_eager(optimizer):
+    layer = Layer()
+    eager, wide = copy.deepcopy(layer), copy.deepcopy(layer).double()
+    models = (cc.compile(layer, options=STRICT), eager, wide)
+    steppers = [optimizer(m.parameters(), lr=0.1) for m in models]
+    with compiling(graphs=1, breaks=0):
+        for _ in range(4):
+            x = torch.randn(6, 4)
+            for model, stepper in zip(models, steppers):
+                stepper.zero_grad()
+                model(x.to(model.shift.dtype)).square().sum().backward()
+                stepper.step()
+    for mine, theirs, truth in zip(*(m.state_dict().values() for m in models), strict=True):
+        ours_off, eager_off = (abs(v.double() - truth).max() for v in (mine, theirs))
+        assert ours_off <= max(4 * eager_off, 1e-5)  # errors add up over four steps
+
+
+def test_gradients_accumulate_over_calls():
+    eager_w, our_w = (torch.ones(4, 3, requires_grad=True) for _ in range(2))
+    compiled = cc.compile(product, options=STRICT)
+    with compiling(graphs=1):
+        for k in range(3):
+            x = torch.randn(2, 4) + k
+            compiled(x, our_w).sum().backward(), product(x, eager_w).sum().backward()
+            torch.testing.assert_close(our_w.grad, eager_w.grad)
+
+
+def test_which_arguments_need_a_gradient_may_change():
+    x, w = torch.randn(2, 4), torch.randn(4, 3)
+    calls = [
+        (x.clone().requires_grad_(a), w.clone().requires_grad_(b))
+        for a, b in itertools.product((True, False), repeat=2)
+    ]
+    agree(product, *calls, *calls, breaks=0)
+
+
+def test_grad_mode_and_inference_mode_between_training_calls():
+    compiled, w = cc.compile(product, options=STRICT), torch.randn(4, 3, requires_grad=True)
+    training, plain, inference = torch.enable_grad, torch.no_grad, torch.inference_mode
+    with compiling(fallbacks=0):
+        for mode in (training, plain, inference, training, inference, plain, training):
+            x = torch.randn(2, 4)
+            with mode():
+                ours, eager = compiled(x, w), product(x, w)
+            torch.testing.assert_close(ours, eager)
+            assert ours.requires_grad is eager.requires_grad
+            assert ours.is_inference() is eager.is_inference()
+            if ours.requires_grad:
+                mine, theirs = (torch.autograd.grad(o.sum(), w) for o in (ours, eager))
+                torch.testing.assert_close(mine, theirs)
+
+
+def test_a_first_call_in_inference_mode_decides_nothing_for_later_ones():
+    compiled = cc.compile(product, options=STRICT)
+    x, w = torch.randn(2, 4), torch.randn(4, 3)
+    with torch.inference_mode():
+        torch.testing.assert_close(compiled(x, w), product(x, w))
+    with compiling(graphs=1):
+        for k in range(3):
+            torch.testing.assert_close(compiled(x + k, w), product(x + k, w))
+
+
+def test_inference_tensors_as_inputs():
+    compiled = cc.compile(product, options=STRICT)
+    with torch.inference_mode():
+        inside = torch.randn(2, 4)
+    w = torch.randn(4, 3)
+    with compiling():
+        for x in (inside, torch.randn(2, 4), inside):
+            ours = compiled(x, w)
+            torch.testing.assert_close(ours, product(x, w))
+            assert not ours.is_inference()
+
+
+def test_no_grad_inside_the_function():
+    def partly(x):
+        with torch.no_grad():
+            scale = x.sin()
+        return x * scale
+
+    @torch.no_grad()
+    def wholly(x):
+        return x.sin()
+
+    x = torch.randn(4, requires_grad=True)
+    for f in (partly, wholly):
+        agree(f, (x,), (x * 2,), (x.detach(),))
+
+
+def test_detached_and_mixed_outputs_keep_their_flags():
+    def f(x, y):
+        return x * 2, y * 3, (x * y).detach(), x.detach() + 1
+
+    x, y = torch.randn(4, requires_grad=True), torch.randn(4)
+    agree(f, (x, y), (y, x), (y, y), (x, x.detach()), breaks=0)
+
+
+def test_backward_from_one_output_leaves_the_other_without_gradient():
+    compiled = cc.compile(lambda x, y: (x * 2, y.sin()), options=STRICT)
+    with compiling(graphs=1):
+        for first in (True, False, True):
+            x, y = (torch.randn(3, requires_grad=True) for _ in range(2))
+            outputs = compiled(x, y)
+            outputs[0 if first else 1].sum().backward()
+            assert (x.grad is None, y.grad is None) == (not first, first)
+
+
+def test_retain_graph_then_refusal_as_in_eager():
+    def f(x):
+        return (x.sin() * x).sum()
+
+    compiled = cc.compile(f, options=STRICT)
+    with compiling(graphs=1):
+        for k in range(3):
+            messages, gradients = [], []
+            for fn in (compiled, f):
+                x = torch.linspace(-1, 1 + k, 5, requires_grad=True)
+                y = fn(x)
+                y.backward(retain_graph=True), y.backward()
+                with pytest.raises(RuntimeError, match="a second time") as refusal:
+                    y.backward()
+                messages.append(str(refusal.value)), gradients.append(x.grad)
+            torch.testing.assert_close(*gradients)
+            assert messages[0] == messages[1]
+
+
+def test_second_derivative():
+    def f(x):
+        return (x.sin() * x * x).sum()
+
+    def gradient_of(fn):
+        def run(x):
+            (first,) = torch.autograd.grad(fn(x), x, create_graph=True)
+            (second,) = torch.autograd.grad(first.square().sum(), x)
+            return first.detach(), second
+
+        return run
+
+    compiled = cc.compile(f, options=STRICT)
+    with compiling():
+        for k in range(3):
+            x = torch.linspace(-1, 1 + k, 5, requires_grad=True)
+            runs = [
+                outcome(gradient_of(fn), [a], False)
+                for fn, a in ((compiled, x), (f, x), (f, x.detach().double().requires_grad_()))
+            ]
+            same_outcome(*runs, f"call {k}")
+
+
+def test_input_changed_before_backward_is_refused_as_in_eager():
+    compiled = cc.compile(lambda x, w: (x * w).sum(), options=STRICT)
+    w = torch.randn(3, requires_grad=True)
+    with compiling(graphs=1):
+        for _ in range(3):
+            x = torch.randn(3)
+            y = compiled(x, w)
+            x.add_(1)
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.backward()
+
+
+def test_gradient_hooks_of_tensors_run():
+    compiled = cc.compile(lambda x: (x * 3).sum(), options=STRICT)
+    with compiling(graphs=1):
+        for factor in (1, 2, 3):
+            x = torch.randn(3, requires_grad=True)
+            x.register_hook(lambda g: g * factor)
+            compiled(x).backward()
+            assert torch.equal(x.grad, torch.full((3,), 3.0 * factor))
+
+
+def test_transforms_of_torch_func_and_modes_run_in_eager_and_are_right():
+    def f(x):
+        return x.sin() * x
+
+    compiled = cc.compile(f, options=STRICT)
+    x = torch.randn(3, 4)
+    with compiling(graphs=1):
+        for _ in range(2):
+            torch.testing.assert_close(torch.func.vmap(compiled)(x), f(x))
+            ours = torch.func.grad(lambda x: compiled(x).sum())(x)
+            torch.testing.assert_close(ours, torch.func.grad(lambda x: f(x).sum())(x))
+            torch.testing.assert_close(compiled(x), f(x))
