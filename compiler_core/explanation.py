@@ -61,6 +61,8 @@ class Explanation:
         )
         for d in self.breaks:
             yield f"  break    {d.data['where']}  [{d.outcome}] {d.reason}"
+            if len(d.data["stack"]) > 1:  # the cause lies in a function that was called here
+                yield f"           in: {' > '.join(d.data['stack'])}"
             yield from (f"           do: {hint}" for hint in d.data["hints"])
         yield from (f"  fallback {_about(d)}: {d.reason}" for d in self.fallbacks)
         yield from (f"  skipped  {_about(d)}: {d.reason}" for d in self.skipped)

@@ -180,7 +180,14 @@ IDENTITY = register(
 
 
 class CannotCapture(Exception):
-    """The frame stays in eager as a whole. The text is the reason, for the recording."""
+    """The frame stays in eager as a whole. The text is the reason, for the recording.
+
+    `once`: the reason is the state of this call, not the code; ask again on the next one.
+    """
+
+    def __init__(self, reason: str, once: bool = False):
+        self.once = once
+        super().__init__(reason)
 
 
 class Break(Exception):

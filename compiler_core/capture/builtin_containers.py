@@ -13,7 +13,7 @@ from compiler_core.capture.breaks import (
     Raised,
     raise_real,
 )
-from compiler_core.capture.folding import NotConstant, fold, plain_int
+from compiler_core.capture.folding import NotConstant, fold_numbers, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of, length, next_item
 from compiler_core.capture.keys import as_key, dict_of
 from compiler_core.capture.values.base import Value
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 from compiler_core.capture.rules import RULES, rule, simple
 
 __all__ = []
+
 
 @simple(list)
 def _list(trace: Trace, values: Value | None = None) -> Value:
@@ -90,6 +91,7 @@ def _set_rule(cls: type) -> None:
 _set_rule(set)
 
 _set_rule(frozenset)
+
 
 @rule(dict.fromkeys)
 def _fromkeys(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -214,7 +216,7 @@ def _symbolic_extreme(trace: Trace, function: Callable[..., Any], values: list[V
     try:
         result = values[0]
         for value in values[1:]:
-            result = fold(trace, symbolic, [result, value])
+            result = fold_numbers(trace, symbolic, [result, value])
     except NotConstant:
         raise Break(UNKNOWN_CALL, f"{function.__name__} of symbolic sizes") from None
     return result
@@ -223,6 +225,7 @@ def _symbolic_extreme(trace: Trace, function: Callable[..., Any], values: list[V
 _extreme(min, "<")
 
 _extreme(max, ">")
+
 
 @simple(any)
 def _any(trace: Trace, values: Value) -> Value:
@@ -248,4 +251,3 @@ def _search(trace: Trace, values: Value, wanted: bool) -> bool:
             raise
         if truth(trace, item) == wanted:
             return True
-

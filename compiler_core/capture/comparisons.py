@@ -9,7 +9,7 @@ import operator
 from typing import TYPE_CHECKING, Any
 
 from compiler_core.capture.breaks import TENSOR_BRANCH, UNKNOWN_CALL, Break, raise_real
-from compiler_core.capture.folding import NotConstant, fold
+from compiler_core.capture.folding import NotConstant, fold, fold_numbers
 from compiler_core.capture.instances import call_special, class_lookup
 from compiler_core.capture.keys import as_key
 from compiler_core.capture.values.base import Value
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 from compiler_core.capture.operators import _COMPARE, _SWAPPED, OPERATORS, _defines, _not_understood
 
-__all__ = ['compare', 'contains', 'is_same', 'truth']
+__all__ = ["compare", "contains", "is_same", "truth"]
+
 
 def compare(trace: Trace, symbol: str, left: Value, right: Value) -> Value:
     """`left symbol right`."""
@@ -40,7 +41,7 @@ def compare(trace: Trace, symbol: str, left: Value, right: Value) -> Value:
     if _defines(left, f"__{name}__") or _defines(right, f"__{_SWAPPED[name]}__"):
         return _special_compare(trace, name, left, right)
     try:
-        return fold(trace, OPERATORS[symbol], [left, right])
+        return fold_numbers(trace, OPERATORS[symbol], [left, right])
     except NotConstant:
         pass
     if symbol in ("==", "!="):
@@ -177,4 +178,3 @@ def _has_key(trace: Trace, container: DictValue, needle: Value) -> bool:
         reason = "the key is there" if found else "the key is not there"
         trace.guard("has_key" if found else "lacks_key", container.source, None, reason, key=key)
     return found
-

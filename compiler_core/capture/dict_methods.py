@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 from compiler_core.capture.container_methods import Row
 
-__all__ = ['DICT']
+__all__ = ["DICT"]
+
 
 def _view(kind: str) -> Row:
     return lambda trace, target: DictView(target, kind)

@@ -6,7 +6,6 @@ guards become `shape` rows: readable conditions over `L['x'].size(0)`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +68,3 @@ def _add(trace: Trace, expr: Any, size: Any, reason: str) -> None:
     if text == "True":
         return
     trace.guards.add("shape", None, True, line=trace.where(), reason=reason, text=text)
-
-
-def mark(real: torch.Tensor, dims: Iterable[int]) -> None:
-    """Mark dimensions of a tensor as symbolic, as `compiler_core.mark_dynamic` does."""
-    known: set[int] = getattr(real, _MARKS[0], set())
-    real._cutaway_dynamic = known | set(dims)  # type: ignore[attr-defined]

@@ -24,7 +24,7 @@ from compiler_core.capture.values.tensor import SymbolicNumber
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
-__all__ = ["NotConstant", "boxed", "fold", "fold_or_break", "payload", "plain_int"]
+__all__ = ["NotConstant", "boxed", "fold", "fold_numbers", "fold_or_break", "payload", "plain_int"]
 
 
 class NotConstant(Exception):
@@ -32,10 +32,15 @@ class NotConstant(Exception):
 
 
 def payload(trace: Trace, value: Value) -> Any:
-    """The real object of a wholly constant value; containers are copied. Raises NotConstant."""
+    """The real object of a wholly constant value; containers are copied. Raises NotConstant.
+
+    A symbolic number is specialised: a host function would see its symbol, not its value.
+    """
     value = trace.look(value)
     match value:
-        case Constant() | SymbolicNumber():
+        case SymbolicNumber():
+            return value.python_type()(value.real)
+        case Constant():
             return value.real
         case TupleValue():
             items = [payload(trace, item) for item in value.items]
@@ -63,10 +68,25 @@ def fold(
     kwargs: dict[str, Value] | None = None,
 ) -> Value:
     """The value of a pure function of constants. Raises NotConstant, Raised."""
-    real_args = [payload(trace, arg) for arg in args]
-    real_kwargs = {name: payload(trace, arg) for name, arg in (kwargs or {}).items()}
+    named = {name: payload(trace, arg) for name, arg in (kwargs or {}).items()}
+    return _computed(function, [payload(trace, arg) for arg in args], named)
+
+
+def fold_numbers(trace: Trace, function: Callable[..., Any], args: Sequence[Value]) -> Value:
+    """The same for arithmetic and comparisons, in which symbolic numbers stay symbolic."""
+    looked = [trace.look(arg) for arg in args]
+    real = [a.real if isinstance(a, SymbolicNumber) else payload(trace, a) for a in looked]
+    if not all(isinstance(r, (int, float, bool, *_SYMBOLIC)) for r in real):
+        real = [payload(trace, arg) for arg in looked]
+    return _computed(function, real, {})
+
+
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def _computed(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Value:
     try:
-        return boxed(function(*real_args, **real_kwargs))
+        return boxed(function(*args, **kwargs))
     except Exception as error:
         if isinstance(error, Break):
             raise

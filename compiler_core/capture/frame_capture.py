@@ -75,11 +75,11 @@ def _refuse(view: FrameView) -> None:
     if any(not name.isidentifier() for name in code.co_varnames[: code.co_argcount]):
         raise CannotCapture("an argument without a name in source")
     if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
-        raise CannotCapture("a torch function or dispatch mode is active")
+        raise CannotCapture("a torch function or dispatch mode is active", once=True)
     if torch.is_inference_mode_enabled():
-        raise CannotCapture("inference mode is on")
+        raise CannotCapture("inference mode is on", once=True)
     if torch._C._functorch.peek_interpreter_stack() is not None:
-        raise CannotCapture("inside a transform of torch.func")
+        raise CannotCapture("inside a transform of torch.func", once=True)
 
 
 def _reads_its_own_locals(code: CodeType) -> bool:
@@ -182,6 +182,7 @@ def _finish(
     graph_name = fresh_name(f"graph_{user_name(code)}")
     guard_shapes(trace)
     has_graph = bool(render.outputs or trace.builder.written_inputs() or _has_calls(trace))
+    trace.builder.prune(render.outputs)
     call = graph_call(trace, render, graph_name) if has_graph else []
     lines = [*render.loads, *call, *render.builds, *assigned, *(text for _, text in effects)]
     if left != mode:

@@ -19,6 +19,7 @@ from compiler_core.capture.iteration import next_item, stop
 
 __all__ = ["resume", "send"]
 
+
 def send(trace: Trace, generator: Value, value: Value) -> Value:
     """`generator.send(value)`, or next() of another iterator. Raises Raised(StopIteration)."""
     if isinstance(generator, GeneratorValue):
@@ -57,5 +58,3 @@ def resume(
         return result
     generator.state = "closed"
     raise stop(None if is_none(result) else result)
-
-

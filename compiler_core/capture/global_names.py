@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from compiler_core.capture.frame import SymbolicFrame
 
 
-__all__ = ['global_source', 'global_value', 'imported']
+__all__ = ["global_source", "global_value", "imported"]
+
 
 def global_value(frame: SymbolicFrame, name: str) -> Value:
     """What a global name means in a frame. Raises Raised(NameError)."""
@@ -53,5 +54,3 @@ def imported(frame: SymbolicFrame, name: str, level: int, names: Value) -> Value
     if name not in sys.modules or wanted not in sys.modules:
         raise Break(UNKNOWN_CALL, f"import of {name}, which is not loaded yet")
     return frame.trace.look(Lazy(sys.modules[wanted], trusted=True))
-
-

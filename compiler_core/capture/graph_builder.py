@@ -278,6 +278,13 @@ class GraphBuilder:
     def written_inputs(self) -> list[Input]:
         return [entry for entry in self.inputs if entry.storage in self.written]
 
+    def prune(self, outputs: Sequence[fx.Node]) -> None:
+        """Drop inputs that were looked at (and are guarded) but take no part in the graph."""
+        for entry in list(self.inputs):
+            if not entry.first_node.users and entry.first_node not in outputs:
+                self.graph.erase_node(entry.first_node)
+                self.inputs.remove(entry)
+
     def finish(self, outputs: Sequence[fx.Node], hidden: frozenset[str]) -> fx.GraphModule:
         """The graph module whose output is the tuple of these nodes."""
         node = self.graph.output(tuple(outputs))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break
-from compiler_core.capture.folding import fold_or_break, plain_int
+from compiler_core.capture.folding import fold_numbers, fold_or_break, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of
 from compiler_core.capture.rules import RULES, rule, simple
 from compiler_core.capture.values.base import Value
@@ -45,17 +45,11 @@ def _math_rules() -> None:
             looked = [trace.look(arg) for arg in args]
             if any(isinstance(arg, TensorValue) for arg in looked):
                 raise Break(SCALAR_READ, f"math.{f.__name__} of a tensor")
-            if any(isinstance(arg, SymbolicNumber) for arg in looked) and f not in _SYMBOLIC_MATH:
-                looked = [_specialised(trace, arg) for arg in looked]
-            return fold_or_break(trace, _SYMBOLIC_MATH.get(f, f) if any(isinstance(a, SymbolicNumber) for a in looked) else f, looked, kwargs)  # fmt: skip
+            if f in _SYMBOLIC_MATH and any(isinstance(arg, SymbolicNumber) for arg in looked):
+                return fold_numbers(trace, _SYMBOLIC_MATH[f], looked)
+            return fold_or_break(trace, f, looked, kwargs)
 
         RULES[function] = called
-
-
-def _specialised(trace: Trace, value: Value) -> Value:
-    if not isinstance(value, SymbolicNumber):
-        return value
-    return Constant(value.python_type()(value.real))
 
 
 _math_rules()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
-from compiler_core.capture.folding import NotConstant, fold, plain_int
+from compiler_core.capture.folding import NotConstant, fold_numbers, plain_int
 from compiler_core.capture.instances import call_special
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant
@@ -86,7 +86,7 @@ def binary(trace: Trace, symbol: str, left: Value, right: Value) -> Value:
         if result is not None:
             return result
     try:
-        return fold(trace, OPERATORS[symbol.removesuffix("=") if symbol not in _NAMES else symbol], [left, right])  # fmt: skip
+        return fold_numbers(trace, OPERATORS[symbol.removesuffix("=") if symbol not in _NAMES else symbol], [left, right])  # fmt: skip
     except NotConstant:
         raise _not_understood(symbol, left, right) from None
 
@@ -198,7 +198,7 @@ def unary(trace: Trace, op: str, value: Value) -> Value:
     if _defines(value, special):
         return trace.look(call_special(trace, value, special, []))
     try:
-        return fold(trace, function, [value])
+        return fold_numbers(trace, function, [value])
     except NotConstant:
         raise Break(UNKNOWN_CALL, f"{special} of {value.describe()}") from None
 

@@ -106,6 +106,9 @@ def _set(r: Renderer, value: SetValue) -> str:
 
 
 def _object(r: Renderer, value: ObjectValue) -> str:
+    name = getattr(value.real, "__name__", None)
+    if isinstance(name, str) and r.trace.view.builtins.get(name) is value.real:
+        return builtin_name(r, value.real)
     return r.inject(value.real, getattr(value.real, "__name__", type(value.real).__name__))
 
 

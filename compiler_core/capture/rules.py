@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
 
-__all__ = ['RULES', 'Rule', 'breaks', 'find_rule', 'folds', 'rule', 'simple']
+__all__ = ["RULES", "Rule", "breaks", "find_rule", "folds", "rule", "simple"]
 
 Rule = Callable[[Any, list[Value], dict[str, Value]], Value]
 
 RULES: dict[Any, Rule] = {}
+
 
 def find_rule(real: Any) -> Rule | None:
     """The rule of a callable, if there is one."""
@@ -84,4 +85,3 @@ def breaks(kind: Any, *callables: Any) -> None:
             raise Break(kind, getattr(f, "__qualname__", str(f)))
 
         RULES[function] = called
-

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 from compiler_core.capture.container_methods import Row, _binary
 
-__all__ = ['SET']
+__all__ = ["SET"]
+
 
 def _add(trace: Trace, target: SetValue, value: Value) -> Value:
     value = trace.look(value)

@@ -293,7 +293,9 @@ def test_a_class_statement_breaks():
 
 
 def test_every_kind_has_an_explanation_and_two_hints():
-    kinds = [k for code, k in CATALOGUE.items() if code.startswith("CC1") and hasattr(breaks, "Break")]
+    kinds = [
+        k for code, k in CATALOGUE.items() if code.startswith("CC1") and hasattr(breaks, "Break")
+    ]
     assert len(kinds) >= 20
     for kind in kinds:
         assert len(kind.explanation) > 30 and len(kind.hints) >= 2, kind.code

@@ -242,7 +242,7 @@ def test_an_operator_that_raises_inside_a_graph_keeps_effects_and_handlers():
             try:
                 with Note():
                     y = x.index_select(0, i) * 2
-            except (IndexError, RuntimeError) as error:
+            except (IndexError, RuntimeError):
                 log.append("caught")
                 y = x - 1
             log.append("end")

@@ -65,7 +65,9 @@ def test_graph_is_torch_level_and_output_is_flat():
 def test_functional_calls_are_one_node():
     net = nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU())
     log, _ = run(lambda x: net(x), torch.ones(2, 3))
-    names = [n.target.__name__ for n in log.captures[0].graph.graph.nodes if n.op == "call_function"]
+    names = [
+        n.target.__name__ for n in log.captures[0].graph.graph.nodes if n.op == "call_function"
+    ]
     assert names == ["linear", "layer_norm", "gelu"]
     assert [i.is_parameter for i in log.captures[0].inputs] == [False, True, True, True, True]
 
@@ -137,3 +139,39 @@ def test_guards_say_where_and_why():
     log, _ = run(program, ONE, ONE * 2)
     for row in log.captures[0].guards:
         assert row.reason and row.check and (":" in row.line or row.kind == "distinct"), row
+
+
+def test_an_input_that_is_only_looked_at_is_no_graph_input():
+    def f(x, y):
+        return x * (2 if y is None else y.shape[0]), y
+
+    log, _ = run(f, ONE, torch.ones(5))
+    assert [i.source for i in log.captures[0].inputs] == ["x"]
+    assert any(row.kind == "tensor" and row.source == "L['y']" for row in log.captures[0].guards)
+
+
+def test_builtins_are_written_by_name():
+    log, _ = run(program, ONE, ONE * 2)
+    assert ", print, " in log.captures[0].replacement
+
+
+def test_a_mode_refuses_this_call_only():
+    from compiler_core.capture.breaks import CannotCapture
+    from compiler_core.capture.frame_capture import capture_frame
+    from compiler_core.capture.frames import FrameView
+    from compiler_core.options import Context, Options
+    from compiler_core.recording import Recorder
+
+    def f(x):
+        return x + 1
+
+    view = FrameView(f.__code__, {"x": ONE}, f.__globals__, vars(__import__("builtins")), ())
+    context = Context(Options.of(), Recorder())
+    with torch.inference_mode():
+        try:
+            capture_frame(view, context, [])
+        except CannotCapture as refusal:
+            assert refusal.once
+        else:
+            raise AssertionError("inference mode must refuse")
+    assert capture_frame(view, context, []).break_ is None

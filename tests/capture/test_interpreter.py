@@ -28,7 +28,15 @@ def case(calls, graphs=1):
     return register
 
 
-@case([(ONE, torch.zeros(3)), (-ONE, ONE), (torch.ones(4), torch.zeros(4)), (torch.ones(5), torch.ones(5) * 2)], graphs=2)
+@case(
+    [
+        (ONE, torch.zeros(3)),
+        (-ONE, ONE),
+        (torch.ones(4), torch.zeros(4)),
+        (torch.ones(5), torch.ones(5) * 2),
+    ],
+    graphs=2,
+)
 def sin_plus_cos():
     return lambda x, y: torch.sin(x) + torch.cos(y)
 
@@ -78,7 +86,15 @@ def containers():
         s = {1, 2} | {3}
         s.add(4)
         order = sorted([3, 1, 2], key=lambda v: -v)
-        return xs, d, s, {k: 1 for k in d}, [i for i in order if i > 1], d.get("zz"), list(d.items())
+        return (
+            xs,
+            d,
+            s,
+            {k: 1 for k in d},
+            [i for i in order if i > 1],
+            d.get("zz"),
+            list(d.items()),
+        )
 
     return f
 
@@ -216,7 +232,13 @@ def generators():
 
     def f(x):
         first = next(numbers(x))
-        return sum(outer(x)), list(numbers(x)), first, sum(v for v in numbers(x)), max(i for i in [1, 3])
+        return (
+            sum(outer(x)),
+            list(numbers(x)),
+            first,
+            sum(v for v in numbers(x)),
+            max(i for i in [1, 3]),
+        )
 
     return f
 
@@ -267,7 +289,17 @@ def classes():
         t = Special()
         t.c = 7
         t.k += 1
-        return x + t.c, t.raw, Special.st(x), t.cl(x), t + 1, len(t), f"{t}", isinstance(t, Base), t.k
+        return (
+            x + t.c,
+            t.raw,
+            Special.st(x),
+            t.cl(x),
+            t + 1,
+            len(t),
+            f"{t}",
+            isinstance(t, Base),
+            t.k,
+        )
 
     return f
 
@@ -294,7 +326,17 @@ def data_classes():
 
     def f(x):
         p = Pair(x, 2)
-        return p, p.a + p.b, Point(x).scaled(), Colour.RED.value, cfg.n, p._replace(b=3), getattr(cfg, "zz", 5), hasattr(cfg, "n"), Colour.RED is Colour["RED"]
+        return (
+            p,
+            p.a + p.b,
+            Point(x).scaled(),
+            Colour.RED.value,
+            cfg.n,
+            p._replace(b=3),
+            getattr(cfg, "zz", 5),
+            hasattr(cfg, "n"),
+            Colour.RED is Colour["RED"],
+        )
 
     return f
 
@@ -317,7 +359,14 @@ def standard_library():
 def strings():
     def f(x):
         s = "abc"
-        return s.upper(), "%d %s" % (3, "a"), ",".join(str(i) for i in range(3)), f"{x.shape} {x.dtype} {3.14159:.2f} {s!r:>6}", "b" in s, x + 1
+        return (
+            s.upper(),
+            "%d %s" % (3, "a"),  # noqa: UP031
+            ",".join(str(i) for i in range(3)),
+            f"{x.shape} {x.dtype} {3.14159:.2f} {s!r:>6}",
+            "b" in s,
+            x + 1,
+        )
 
     return f
 

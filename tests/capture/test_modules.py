@@ -59,11 +59,15 @@ MODULES = {
     "everything": Everything,
     "delegating": Delegating,
     "transformer": lambda: nn.TransformerEncoderLayer(4, 2, 8, batch_first=True, dropout=0.0),
-    "attention": lambda: Apply(nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x: m(x[None], x[None], x[None])[0]),
+    "attention": lambda: Apply(
+        nn.MultiheadAttention(4, 2, batch_first=True), lambda m, x: m(x[None], x[None], x[None])[0]
+    ),
     "lstm": lambda: Apply(nn.LSTM(4, 3, batch_first=True), lambda m, x: m(x[None])[0]),
     "embedding": lambda: Apply(nn.Embedding(5, 4), lambda m, x: m((x > 0).long())),
     "convolution": lambda: Apply(
-        nn.Sequential(nn.Conv1d(1, 2, 3), nn.BatchNorm1d(2), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten()),
+        nn.Sequential(
+            nn.Conv1d(1, 2, 3), nn.BatchNorm1d(2), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten()
+        ),
         lambda m, x: m(x[:, None]),
     ),
 }
@@ -89,7 +93,9 @@ def test_module_is_one_graph(name):
         f.module = module
         return f
 
-    log = agree(seeded(make), [(X,), (X * 2,), (X + 1,)], state=lambda f: dict(f.module.named_buffers()))
+    log = agree(
+        seeded(make), [(X,), (X * 2,), (X + 1,)], state=lambda f: dict(f.module.named_buffers())
+    )
     assert log.graphs == 1 and not log.breaks
 
 

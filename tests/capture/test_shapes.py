@@ -57,7 +57,16 @@ def test_sizes_that_must_agree_are_guarded():
     def f(x, y):
         return x + y
 
-    log = agree(lambda: f, [(rows(4), rows(4)), (rows(5), rows(5)), (rows(6), rows(6)), (rows(6), rows(1)), (rows(6), rows(7))])
+    log = agree(
+        lambda: f,
+        [
+            (rows(4), rows(4)),
+            (rows(5), rows(5)),
+            (rows(6), rows(6)),
+            (rows(6), rows(1)),
+            (rows(6), rows(7)),
+        ],
+    )
     assert log.graphs >= 3  # static, both symbolic and equal, broadcast
 
 

@@ -30,7 +30,10 @@ def check(make, change, calls=4, args=(ONE,), graphs=None):
 def test_global_constant_and_function():
     def make():
         space = types.ModuleType("stale_globals")
-        exec("import torch\nk = 2\ndef g(x): return x * k\ndef f(x): return g(x) + k\n", space.__dict__)
+        exec(
+            "import torch\nk = 2\ndef g(x): return x * k\ndef f(x): return g(x) + k\n",
+            space.__dict__,
+        )
         space.f.space = space
         return space.f
 
@@ -50,7 +53,13 @@ def test_defaults_closures_and_partials():
         return inner
 
     sub, mul = torch.Tensor.__sub__, torch.Tensor.__mul__
-    calls = [family(1, sub), family(2, sub), family(2, mul), functools.partial(family(2, mul), k=7), family(1, sub)]
+    calls = [
+        family(1, sub),
+        family(2, sub),
+        family(2, mul),
+        functools.partial(family(2, mul), k=7),
+        family(1, sub),
+    ]
     log = agree(lambda: lambda g, x: g(x), [(g, ONE) for g in calls])
     assert log.graphs >= 4
 
@@ -209,7 +218,9 @@ def test_int_float_and_bool_are_three_values():
     def f(x, n):
         return x * n, type(n).__name__, n == 1
 
-    agree(lambda: f, [(ONE, 1), (ONE, 1.0), (ONE, True), (ONE, 0.0), (ONE, -0.0), (ONE, float("nan"))])
+    agree(
+        lambda: f, [(ONE, 1), (ONE, 1.0), (ONE, True), (ONE, 0.0), (ONE, -0.0), (ONE, float("nan"))]
+    )
 
 
 def test_dtype_stride_and_shape_of_inputs():
@@ -217,14 +228,25 @@ def test_dtype_stride_and_shape_of_inputs():
         return x.stride(), x.dtype, x.t() + 1
 
     base = torch.arange(6.0).reshape(2, 3)
-    agree(lambda: f, [(base,), (base.t().contiguous().t(),), (base.double(),), (torch.ones(3, 2),), (base,)])
+    agree(
+        lambda: f,
+        [(base,), (base.t().contiguous().t(),), (base.double(),), (torch.ones(3, 2),), (base,)],
+    )
 
 
 def test_container_contents():
     def f(x, items, d):
         return [x * k for k in items], [v for v in d.values()], len(d)
 
-    agree(lambda: f, [(ONE, [1, 2], {"a": 1}), (ONE, [1, 3], {"a": 1}), (ONE, [1], {"b": 1, "a": 2}), (ONE, [1], {"a": 2, "b": 1})])
+    agree(
+        lambda: f,
+        [
+            (ONE, [1, 2], {"a": 1}),
+            (ONE, [1, 3], {"a": 1}),
+            (ONE, [1], {"b": 1, "a": 2}),
+            (ONE, [1], {"a": 2, "b": 1}),
+        ],
+    )
 
 
 def test_untouched_arguments_make_no_guard():

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from compiler_core.runtime.artifacts.layout_copies import with_readers_of_copies
 from compiler_core.runtime.artifacts.llir_text import ttgir_lines_of_llir
 from compiler_core.runtime.artifacts.mlir_text import kernel_lines_of_mlir
+from compiler_core.runtime.artifacts.ptx_flow import with_lines_from_flow
 from compiler_core.runtime.artifacts.ptx_text import ttgir_lines_of_ptx
 from compiler_core.runtime.artifacts.sass_text import SassLine, disassemble, ptx_lines_of_sass
 from compiler_core.stages import Artifact, ArtifactLine
@@ -24,12 +26,13 @@ def artifacts_of(texts: Mapping[str, str], kernel_path: str) -> tuple[Artifact, 
     made: dict[str, Artifact] = {}
     for stage in ("ttir", "ttgir"):
         if stage in texts:
-            made[stage] = Artifact(
-                stage, texts[stage], kernel_lines_of_mlir(texts[stage], kernel_path)
-            )
+            lines = kernel_lines_of_mlir(texts[stage], kernel_path)
+            made[stage] = Artifact(stage, texts[stage], with_readers_of_copies(texts[stage], lines))
     for stage, read in _BELOW.items():
         if stage in texts:
             lines = _composed(read(texts[stage]), made["ttgir"])
+            if stage == "ptx":
+                lines = with_lines_from_flow(texts[stage], lines)
             made[stage] = Artifact(stage, texts[stage], lines)
     return tuple(made.values())
 
