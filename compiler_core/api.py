@@ -7,6 +7,7 @@ runs. One hook serves the process; the request in force is `ACTIVE`'s.
 from __future__ import annotations
 
 import functools
+import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +18,7 @@ from weakref import WeakKeyDictionary
 import torch
 
 from compiler_core.capture import TorchHook
-from compiler_core.capture.frames import Decision, Entry, FrameView
+from compiler_core.capture.frames import Decision, Entry, FrameView, SkipOnce
 from compiler_core.compiled_module import compiled_class
 from compiler_core.counters import Counters, counters
 from compiler_core.driver import compile_frame, forget_messages, note_failure, note_skip
@@ -60,8 +61,30 @@ class _Session:
 _session = _Session()
 
 
+_one_at_a_time = threading.RLock()  # torch's tracing patches modules of the process
+
+
 def _on_frame(view: FrameView, entries: list[Entry]) -> Decision:
-    return compile_frame(view, entries, ACTIVE.request, _session.recorder, _hook.opaque)
+    waited = not _one_at_a_time.acquire(blocking=False)
+    if waited:
+        _one_at_a_time.acquire()
+    try:
+        if waited and any(e.guard_table.check(view.locals) for e in _hook.entries(view.code)):
+            return SkipOnce("another thread compiled this version in the meantime")
+        with _unprofiled():
+            return compile_frame(view, entries, ACTIVE.request, _session.recorder, _hook.opaque)
+    finally:
+        _one_at_a_time.release()
+
+
+@contextmanager
+def _unprofiled() -> Iterator[None]:
+    """The operators that a compile runs on fake tensors are no work of the program: profilers skip them."""
+    torch.autograd._enable_record_function(False)
+    try:
+        yield
+    finally:
+        torch.autograd._enable_record_function(True)
 
 
 def _on_error(error: Exception) -> bool:

@@ -102,13 +102,13 @@ def gen_break_inside():
 
 @program([(one, [3, 1, 2]), (one, [3, 1, 2]), (one, [1, 2])])
 def sort_input():
-    def f(x, l):
-        l.sort()
-        l.reverse()
-        l += [9]
-        del l[0]
-        l[0:1] = [7, 8]
-        return x * l[0], sorted(l), l.index(8), l.count(7)
+    def f(x, items):
+        items.sort()
+        items.reverse()
+        items += [9]
+        del items[0]
+        items[0:1] = [7, 8]
+        return x * items[0], sorted(items), items.index(8), items.count(7)
 
     return f
 
@@ -285,7 +285,7 @@ def exceptions_misc():
             (lambda a: a)()
         except TypeError:
             out.append("te")
-        return x, out
+        return x + 1, out
 
     return f
 

@@ -67,10 +67,10 @@ def user_list_subclass():
 
 @program([(one,)] * 2)
 def int_subclass():
-    class I(int):
+    class Whole(int):
         pass
 
-    i = I(3)
+    i = Whole(3)
 
     class Color(enum.IntEnum):
         A = 1
@@ -255,16 +255,16 @@ def try_loop_break():
 @program([(one,)] * 2)
 def nested_with_break():
     class M:
-        def __init__(s, l, n):
-            s.l = l
+        def __init__(s, log_, n):
+            s.log_ = log_
             s.n = n
 
         def __enter__(s):
-            s.l.append(("in", s.n))
+            s.log_.append(("in", s.n))
             return s.n
 
         def __exit__(s, *e):
-            s.l.append(("out", s.n, e[0] is not None))
+            s.log_.append(("out", s.n, e[0] is not None))
             return e[0] is KeyError
 
     def f(x):
