@@ -21,7 +21,7 @@ from compiler_core.capture import TorchHook
 from compiler_core.capture.frames import Decision, Entry, FrameView, SkipOnce
 from compiler_core.compiled_module import compiled_class
 from compiler_core.counters import Counters, counters
-from compiler_core.driver import compile_frame, forget_messages, note_failure, note_skip
+from compiler_core.driver import compile_frame, note_failure, note_skip
 from compiler_core.errors import (
     BAD_VALUE,
     NOT_YET,
@@ -31,6 +31,7 @@ from compiler_core.errors import (
     closest,
 )
 from compiler_core.explanation import Explanation, why_nothing
+from compiler_core.frame_memory import forget_frames
 from compiler_core.logs import set_logs
 from compiler_core.options import Options, check_mode
 from compiler_core.recording import Recorder
@@ -285,5 +286,5 @@ def reset() -> None:
     """Forget every compiled version, the counters and the process's recording."""
     _hook.reset()
     counters.clear()
-    forget_messages()
+    forget_frames()
     _session.recorder = Recorder()

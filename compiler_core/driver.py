@@ -10,25 +10,26 @@ import inspect
 import linecache
 import tokenize
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
 
 from compiler_core.capture import CannotCapture, assemble, capture_frame, compile_guards
-from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, RunOnly, Skip, SkipOnce
+from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, SkipOnce
 from compiler_core.capture.skip import ABOUT_LIBRARIES
 from compiler_core.counters import counters
 from compiler_core.errors import CATALOGUE, NO_CAPTURE, GraphBreakError, OptionError
+from compiler_core.frame_memory import FrameMemory, memory_of
 from compiler_core.graph_code import first_call, graph_code
 from compiler_core.logs import log_version
 from compiler_core.options import Context
 from compiler_core.recording import FIRST_CALL, Recorder, Version
 from compiler_core.recording import Decision as Record
 from compiler_core.request import Request
-from compiler_core.stages import Captured
+from compiler_core.stages import Captured, GuardRow
 
-__all__ = ["compile_frame", "forget_messages", "note_failure", "note_skip"]
+__all__ = ["compile_frame", "note_failure", "note_skip"]
 
 Opaque = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -41,10 +42,13 @@ def compile_frame(
     opaque: hides a callable's frames, and all below them, from interception.
     """
     entries = [entry for entry in entries if _is_of(entry, request)]
+    memory = memory_of(request, view.code)
     if len(entries) >= request.options.recompile_limit:
-        return _limit_reached(view, entries, request, recorder)
-    if reason := _passing_state():
-        return _passed(view, reason, request, recorder)
+        return _limit_reached(view, entries, memory, recorder)
+    if passing := _passing_state():
+        return _passed(view, passing, request, recorder)
+    if memory.left:
+        return SkipOnce(memory.left)
     context = Context(request.options, recorder)
     code = view.code
     reason = _why_compiled(view, entries)
@@ -54,11 +58,12 @@ def compile_frame(
         try:
             decision = _compile(view, entries, request, context, opaque)
         except CannotCapture as refusal:
-            decision = _skipped(version, view, entries, request, context, str(refusal))
+            _refuse_under_fullgraph(view, str(refusal), request)
+            decision = _skipped(version, memory, str(refusal), context)
         except Exception as error:
             if is_for_the_user(error, request):
                 raise
-            decision = _failed(version, entries, error, context)
+            decision = _failed(version, memory, error, context)
         counters.cache_hits += sum(map(_is_cache_hit, version.decisions))
         log_version(version)
     return decision
@@ -71,10 +76,10 @@ def _compile(
     with recorder.phase("capture"):
         captured = capture_frame(view, context, entries)
     _note_break(captured, request, recorder)
-    with recorder.phase("guards"):
-        table = compile_guards(captured, view)
-    recorder.here.guards.extend(_guard_records(captured))
     call = opaque(graph_code(captured, request, context))
+    with recorder.phase("guards"):  # after the stages, which ask about sizes too
+        table = compile_guards(captured, view)
+    recorder.here.guards.extend(_guard_records(table.rows))
     first = opaque(first_call(call, view.globals, captured.graph_name, recorder))
     with recorder.phase("replacement"):
         code = assemble(captured, first)
@@ -91,7 +96,6 @@ def _is_of(entry: Entry, request: Request) -> bool:
 
 # Reasons to run a frame in eager that may be gone at the next call: nothing is decided for good.
 _PASSING: tuple[tuple[Callable[[], Any], str], ...] = (
-    (torch.is_inference_mode_enabled, "inference mode is on"),
     (torch._C._len_torch_function_stack, "a torch function mode is active"),
     (torch._C._len_torch_dispatch_stack, "a torch dispatch mode is active"),
     (torch._C._functorch.peek_interpreter_stack, "inside a transform of torch.func"),
@@ -110,26 +114,21 @@ def _passed(view: FrameView, reason: str, request: Request, recorder: Recorder) 
     return SkipOnce(reason)
 
 
-def _skipped(
-    version: Version, view: FrameView, entries: list[Entry], request: Request, context: Context,
-    reason: str,
-) -> Decision:  # fmt: skip
-    _refuse_under_fullgraph(view, reason, request)
+def _skipped(version: Version, memory: FrameMemory, reason: str, context: Context) -> Decision:
+    """Other values may be captured: the frame is left to eager when it was refused too often."""
     counters.skipped_frames += 1
     context.recorder.decide("skip", {f"frame:{version.name}"}, "eager", reason)
-    return _left_to_eager(entries, reason)
+    memory.refusals += 1
+    if memory.refusals >= context.options.recompile_limit:
+        memory.left = reason
+    return SkipOnce(reason)
 
 
-def _failed(version: Version, entries: list[Entry], error: Exception, context: Context) -> Decision:
+def _failed(version: Version, memory: FrameMemory, error: Exception, context: Context) -> Decision:
     counters.fallbacks += 1
-    reason = f"{type(error).__name__}: {error}"
+    memory.left = reason = f"{type(error).__name__}: {error}"
     context.recorder.decide("fallback", {f"frame:{version.name}"}, "eager", reason)
-    return _left_to_eager(entries, reason)
-
-
-def _left_to_eager(entries: list[Entry], reason: str) -> Decision:
-    """Not asked about again; versions that exist stay in use."""
-    return RunOnly(reason) if entries else Skip(reason)
+    return SkipOnce(reason)
 
 
 def _refuse_under_fullgraph(view: FrameView, reason: str, request: Request) -> None:
@@ -142,29 +141,20 @@ def is_for_the_user(error: Exception, request: Request) -> bool:
     return request.options.strict or isinstance(error, (GraphBreakError, OptionError))
 
 
-_told: set[tuple[str, int, int]] = set()  # frames and requests whose limit was reported
-
-
-def forget_messages() -> None:
-    """Say again what is said once."""
-    _told.clear()
-
-
 def _limit_reached(
-    view: FrameView, entries: list[Entry], request: Request, recorder: Recorder
+    view: FrameView, entries: list[Entry], memory: FrameMemory, recorder: Recorder
 ) -> Decision:
-    """Eager, for this call: another request may have versions left. The message is given once."""
-    code = view.code
-    key = (code.co_filename, code.co_firstlineno, id(request))
-    reason = (
-        f"{code.co_name} was compiled {len(entries)} times, the limit; from now on it runs in eager"
-    )
-    if key not in _told:
-        _told.add(key)
-        what = f"{reason}. Last: {_why_compiled(view, entries)}. Mark sizes that change with mark_dynamic, or raise options={{'recompile_limit': n}}."
+    code, count = view.code, len(entries)
+    reason = f"{code.co_name} was compiled {count} times, the limit; from now on it runs in eager"
+    if not memory.is_limit_told:
+        memory.is_limit_told = True
+        what = f"{reason}. Last: {_why_compiled(view, entries)}. {_LIMIT_HINT}"
         recorder.decide("limit", {f"frame:{code.co_name}"}, "eager", what)
         warnings.warn_explicit(what, RuntimeWarning, code.co_filename, code.co_firstlineno)
     return SkipOnce(reason)
+
+
+_LIMIT_HINT = "Mark sizes that change with mark_dynamic, or raise options={'recompile_limit': n}."
 
 
 # ------------------------------------------------------------------------------ records
@@ -183,9 +173,9 @@ def _note_break(captured: Captured, request: Request, recorder: Recorder) -> Non
         raise GraphBreakError(CATALOGUE[info.code], info.detail, where)
 
 
-def _guard_records(captured: Captured) -> list[dict[str, Any]]:
+def _guard_records(rows: Iterable[GuardRow]) -> list[dict[str, Any]]:
     names = ("source", "kind", "expected", "check", "line", "reason")
-    return [{name: getattr(row, name) for name in names} for row in captured.guards]
+    return [{name: getattr(row, name) for name in names} for row in rows]
 
 
 def _why_compiled(view: FrameView, entries: list[Entry]) -> str:

@@ -29,6 +29,9 @@ GraphCode = Callable[..., Any]
 
 def graph_code(captured: Captured, request: Request, context: Context) -> GraphCode:
     """The graph's code by the chosen backend; in eager, with the reason recorded, when that fails."""
+    if not captured.has_graph:  # the replacement calls nothing
+        context.recorder.here.stages.extend(captured_records(captured))
+        return captured.graph.forward
     backend = (
         _BACKENDS.get(request.backend, _custom) if isinstance(request.backend, str) else _custom
     )

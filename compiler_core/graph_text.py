@@ -15,7 +15,7 @@ from torch import fx
 
 from compiler_core.ir.dtypes import dtype_of
 
-__all__ = ["print_graph", "type_text"]
+__all__ = ["print_graph", "target_text", "type_text"]
 
 _SYMBOLS: dict[Any, str] = {
     operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any
+from weakref import ref
 
 from compiler_core.options import Options
 
@@ -18,7 +19,7 @@ __all__ = ["ACTIVE", "Backend", "Request"]
 Backend = Callable[[Any, list[Any]], Callable[..., Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True, eq=False)
 class Request:
     """`backend` is "cutaway", "eager" or a callable; `options` are checked."""
 
@@ -31,10 +32,16 @@ class Request:
     def of(cls, *parts: Any) -> Request:
         """The request with these parts, the same object for equal parts."""
         new = cls(*parts)
-        known = next((r for r in _known if r == new), None)
-        if known is None:
-            _known.append(new)
-        return known or new
+        alive = [request for reference in _known if (request := reference()) is not None]
+        known = next((request for request in alive if request.parts == new.parts), new)
+        if known is new:
+            _known[:] = map(ref, [*alive, new])
+        return known
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """What makes two requests equal."""
+        return self.options, self.backend, self.fullgraph, self.dynamic
 
     def __str__(self) -> str:
         """`compile(backend='eager', strict=True)`: what differs from a bare `compile()`."""
@@ -46,7 +53,7 @@ class Request:
         return f"compile({', '.join(texts)})"
 
 
-_known: list[Request] = []
+_known: list[ref[Request]] = []  # a backend lives no longer than what it compiled
 
 
 class _Active(threading.local):

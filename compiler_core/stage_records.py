@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import fx
 
-from compiler_core.graph_text import print_graph, type_text
+from compiler_core.graph_text import print_graph, target_text, type_text
 from compiler_core.ir.text import print_program, statement_handles
 from compiler_core.pipeline import Compilation, PartCode
 from compiler_core.provenance import NOWHERE, Handle, Origins, handle, stage_of
@@ -125,7 +125,7 @@ def _node_item(stage: str, node: fx.Node, line: int) -> Item:
     value = node.meta.get("val")
     data = {
         "op": node.op,
-        "target": str(node.target),
+        "target": target_text(node.target),
         "type": type_text(value),
         "bytes": _bytes(value),
         "phase": node.meta.get("phase", ""),

@@ -95,7 +95,7 @@ class Captured:
     `graph` placeholders are `inputs`; its output is a flat tuple. `node.meta["origins"]` are
     instruction handles, `meta["val"]` the fake value. `instructions` maps instruction handles to
     instructions with spans. `replacement` is the readable Python source that runs in place of the
-    frame; it calls the graph under the global name `graph_name`.
+    frame; it calls the graph under the global name `graph_name`, if there is one to call.
     """
 
     name: str
@@ -110,6 +110,7 @@ class Captured:
     grad_enabled: bool = True
     inference: bool = False
     shape_env: Any = None
+    has_graph: bool = True  # False: the frame needs no operation, nothing is compiled for it
 
     def text(self) -> str:
         return print_graph(self.graph, self.name)[0]

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 
-from compiler_core.provenance import Handle, Span, stage_of
+from compiler_core.provenance import Handle, Span
 from compiler_core.recording import StageRecord
+from explorer.joined import stage_name
 
 __all__ = ["Links"]
 
@@ -49,7 +50,7 @@ class Links:
 
     def on_line(self, file: str, line: int) -> frozenset[Handle]:
         """The source spans that touch a line (1-based) of a file."""
-        spans = ((h, Span.parse(h)) for h in self.results if stage_of(h) == "src")
+        spans = ((h, Span.parse(h)) for h in self.results if stage_name(h) == "src")
         return frozenset(h for h, s in spans if s.file == file and s.line <= line <= s.end_line)
 
     def source_lines(self, *handles: Handle) -> frozenset[tuple[str, int]]:
@@ -59,11 +60,11 @@ class Links:
 
     def lit_sources(self, *handles: Handle) -> frozenset[Handle]:
         """The source spans among the ancestors."""
-        return frozenset(h for h in self.came_from(*handles) if stage_of(h) == "src")
+        return frozenset(h for h in self.came_from(*handles) if stage_name(h) == "src")
 
     def of_stage(self, stage: str, handles: Iterable[Handle]) -> frozenset[Handle]:
         """The handles that belong to a stage."""
-        return frozenset(h for h in handles if stage_of(h) == stage)
+        return frozenset(h for h in handles if stage_name(h) == stage)
 
 
 def _reach(start: Iterable[Handle], edges: dict[Handle, frozenset[Handle]]) -> frozenset[Handle]:

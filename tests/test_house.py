@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -59,3 +60,23 @@ def test_importing_the_reader_needs_no_torch() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert done.stdout.strip() == "open_recording", done.stderr
+
+
+def test_collected_tests_have_stable_names() -> None:
+    """Two processes that share the work must agree on the list."""
+    lists = []
+    for seed in ("1", "2"):
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--collect-only",
+            "-o",
+            "addopts=",
+            "--import-mode=importlib",
+            "tests",
+        ]
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=env)
+        lists.append([line for line in done.stdout.splitlines() if "<Function" in line])
+    assert lists[0] and lists[0] == lists[1]

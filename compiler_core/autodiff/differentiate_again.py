@@ -16,7 +16,7 @@ from compiler_core.autodiff.refusals import DOUBLE_BACKWARD
 from compiler_core.errors import NotSupportedYet
 from compiler_core.stages import Joint
 
-__all__ = ["differentiate_again"]
+__all__ = ["differentiate_again", "version_of"]
 
 
 def differentiate_again(
@@ -38,6 +38,12 @@ def differentiate_again(
     )
 
 
+def version_of(value: Any) -> int:
+    """How often a tensor was written; 0 for inference tensors, which do not count it, and numbers."""
+    is_counted = isinstance(value, torch.Tensor) and not value.is_inference()
+    return value._version if is_counted else 0
+
+
 def _check(
     joint: Joint, inputs: Sequence[Any], alive: Sequence[Any], versions: Sequence[int]
 ) -> None:
@@ -54,5 +60,5 @@ def _check(
             continue
         if tensor is None:
             raise NotSupportedYet(DOUBLE_BACKWARD, "an input is no longer alive")
-        if tensor._version != version:
+        if version_of(tensor) != version:
             raise NotSupportedYet(DOUBLE_BACKWARD, "an input was written since")

@@ -9,7 +9,7 @@ one intermediate value make that value a *hidden* output, from which they are re
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -52,6 +52,14 @@ class OutputPlan:
     def rebuilt(self) -> frozenset[int]:
         """Outputs that the graph does not have to compute."""
         return frozenset({o for o, _ in self.aliases} | {view.output for view in self.views})
+
+    def with_gradients_of(self, captured: Sequence[Any]) -> OutputPlan:
+        """Views say `requires_grad` as captured: in inference mode they do as their base, but record nothing."""
+        views = (
+            replace(v, detached=not getattr(captured[v.output], "requires_grad", False))
+            for v in self.views
+        )
+        return replace(self, views=tuple(views))
 
 
 def plan_outputs(outputs: Sequence[Any], inputs: Sequence[Any]) -> OutputPlan:

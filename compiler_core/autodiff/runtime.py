@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from compiler_core.autodiff import borrowed
-from compiler_core.autodiff.differentiate_again import differentiate_again
+from compiler_core.autodiff.differentiate_again import differentiate_again, version_of
 from compiler_core.autodiff.rebuild import Rebuild, rebuilder
 from compiler_core.autodiff.tangents import tangent_layouts
 from compiler_core.stages import Partitioned
@@ -84,7 +84,8 @@ def _write(inputs: Sequence[Any], written: Sequence[int], values: Sequence[Any])
     """Put new values into inputs. A graph that wrote in place returns the input itself."""
     for number, value in zip(written, values):
         if value is inputs[number]:
-            torch.autograd.graph.increment_version(value)
+            if not value.is_inference():  # such a tensor has no version
+                torch.autograd.graph.increment_version(value)
         else:
             inputs[number].copy_(value)
 
@@ -131,7 +132,7 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
             ctx.inputs = [weakref.ref(t) if isinstance(t, torch.Tensor) else t for t in inputs]
-            ctx.versions = [t._version if isinstance(t, torch.Tensor) else 0 for t in inputs]
+            ctx.versions = [version_of(t) for t in inputs]
             results = _no_views(forward_call(list(inputs)), outputs)
             _write(inputs, early_inputs, [results[n] for n in early_values])
             saved = results[first_saved:]

@@ -105,7 +105,7 @@ class _Trace:
             made.meta["origins"], made.meta["phase"] = {capture_handle(node)}, "forward"
         with borrowed.FunctionalTensorMode():
             self._inputs = [
-                functional_input(fake, _needs_grad(node), _is_leaf(node), graph)
+                functional_input(fake, self._needs_grad(node), _is_leaf(node), graph)
                 for fake, node in zip(fakes, self._nodes)
             ]
             self.ledger.settle((), "forward")
@@ -114,6 +114,10 @@ class _Trace:
             gradients = self._backward(roots, tangents)
             return tuple(map(borrowed.unwrap, [*outputs, *gradients]))
 
+    def _needs_grad(self, node: fx.Node) -> bool:
+        """In inference mode autograd records nothing, whatever the grad mode is."""
+        return not self.captured.inference and bool(_at_entry(node, "requires_grad", False))
+
     def _forward(self) -> list[Any]:
         """Run the graph; gives outputs, hidden outputs, then new values of written inputs."""
         forward = Forward(self.captured.graph, self._inputs, self.ledger)
@@ -121,6 +125,8 @@ class _Trace:
         for node, given in zip(self._nodes, self._inputs):
             given.check_metadata(node.name)
         self._plan = plan_outputs(outputs, [given.value for given in self._inputs])
+        if self.captured.inference:
+            self._plan = self._plan.with_gradients_of(self._captured_outputs())
         outputs = self._with_strides_of_eager(outputs)
         outputs += self._plan.hidden
         self._outputs = len(outputs)
@@ -128,6 +134,10 @@ class _Trace:
         for number in self._written:
             self._check_write(number)
         return outputs + [self._inputs[number].value for number in self._written]
+
+    def _captured_outputs(self) -> Sequence[Any]:
+        (result,) = (n for n in self.captured.graph.graph.nodes if n.op == "output")
+        return [node.meta.get("val") for node in result.args[0]]
 
     def _with_strides_of_eager(self, outputs: list[Any]) -> list[Any]:
         """A decomposition may lay a result out differently; the user sees the strides of eager."""
@@ -221,10 +231,6 @@ def _fake_mode(captured: Captured, given: Sequence[Any]) -> Any:
         if isinstance(value, borrowed.FakeTensor):
             return value.fake_mode
     return borrowed.FakeTensorMode(shape_env=captured.shape_env)
-
-
-def _needs_grad(node: fx.Node) -> bool:
-    return bool(_at_entry(node, "requires_grad", False))
 
 
 def _is_leaf(node: fx.Node) -> bool:

@@ -1,7 +1,7 @@
 """Which sizes are symbolic: marks on tensors, and what changed between versions; guards on sizes.
 
-In: a tensor and its source. Out: the dimensions that get a symbol. After the capture, the ShapeEnv's
-guards become `shape` rows: readable conditions over `L['x'].size(0)`.
+In: a tensor and its source. Out: the dimensions that get a symbol. After the capture, and again after
+the stages behind it, the ShapeEnv's guards become `shape` rows: readable conditions over `L['x'].size(0)`.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture.breaks import CannotCapture
 from compiler_core.capture.sources import Source
 from compiler_core.capture.symbolic import NoForm, text_of
 
 if TYPE_CHECKING:
+    from compiler_core.capture.guards import Guards
     from compiler_core.capture.trace import Trace
 
-__all__ = ["SYMBOLIC_INT", "Hints", "guard_shapes"]
+__all__ = ["SYMBOLIC_INT", "Hints", "SizeGuards", "size_guards"]
 
 SYMBOLIC_INT = "it is a symbolic int"  # the reason of such a type guard
 _MARKS = ("_cutaway_dynamic", "_dynamo_dynamic_indices")
@@ -43,28 +45,33 @@ class Hints:
         return tuple(sorted(wanted | changed))
 
 
-def guard_shapes(trace: Trace) -> None:
-    """Add a `shape` guard for each condition that the ShapeEnv recorded."""
-    places, numbers = trace.builder.sizes.places, trace.builder.sizes.numbers
+@dataclass(slots=True)
+class SizeGuards:
+    """The ShapeEnv's conditions as `shape` guards. Later stages ask about sizes too: add them again then."""
+
+    shape_env: Any
+    texts: dict[Any, str]  # size symbol → guard text of the size
+    done: int = 0
+
+    def add(self, guards: Guards, line: str, reason: str = "a symbolic size was compared") -> None:
+        """Guards for the conditions that are new. Raises CannotCapture for one without a text."""
+        known, self.done = self.done, len(self.shape_env.guards)
+        for condition in self.shape_env.guards[known:]:
+            text = self._text(condition.expr)
+            if text != "True":
+                guards.add("shape", None, True, line=line, reason=reason, text=text)
+
+    def _text(self, condition: Any) -> str:
+        try:
+            return text_of(condition, self.texts.__getitem__)
+        except (NoForm, KeyError) as error:
+            raise CannotCapture(f"a condition on sizes that cannot be guarded: {error}") from None
+
+
+def size_guards(trace: Trace) -> SizeGuards:
+    """The conditions on the symbols of a trace, none of them added yet."""
+    sizes = trace.builder.sizes
     inputs = {entry.first_node: entry for entry in trace.builder.inputs}
-
-    def size(symbol: Any) -> str:
-        if symbol in numbers:
-            return numbers[symbol][0].guard()
-        node, dim, _ = places[symbol]
-        return inputs[node].source.size(dim).guard()
-
-    for guard in trace.builder.shape_env.guards:
-        _add(trace, guard.expr, size, "a symbolic size was compared")
-
-
-def _add(trace: Trace, expr: Any, size: Any, reason: str) -> None:
-    from compiler_core.capture.breaks import CannotCapture
-
-    try:
-        text = text_of(expr, size)
-    except (NoForm, KeyError) as error:
-        raise CannotCapture(f"a condition on sizes that cannot be guarded: {error}") from None
-    if text == "True":
-        return
-    trace.guards.add("shape", None, True, line=trace.where(), reason=reason, text=text)
+    texts = {symbol: inputs[n].source.size(dim).guard() for symbol, (n, dim, _) in sizes.places.items()}  # fmt: skip
+    texts |= {symbol: source.guard() for symbol, (source, _) in sizes.numbers.items()}
+    return SizeGuards(trace.builder.shape_env, texts)

@@ -21,7 +21,7 @@ from compiler_core.capture.breaks import (
     Restart,
     break_info,
 )
-from compiler_core.capture.dynamic_shapes import guard_shapes
+from compiler_core.capture.dynamic_shapes import size_guards
 from compiler_core.capture.endings import Ending, break_ending
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.frames import FrameView
@@ -76,8 +76,6 @@ def _refuse(view: FrameView) -> None:
         raise CannotCapture("an argument without a name in source")
     if torch._C._len_torch_function_stack() or torch._C._len_torch_dispatch_stack():
         raise CannotCapture("a torch function or dispatch mode is active", once=True)
-    if torch.is_inference_mode_enabled():
-        raise CannotCapture("inference mode is on", once=True)
     if torch._C._functorch.peek_interpreter_stack() is not None:
         raise CannotCapture("inside a transform of torch.func", once=True)
 
@@ -180,7 +178,8 @@ def _finish(
     except Break as cause:
         raise CannotCapture(str(cause)) from None
     graph_name = fresh_name(f"graph_{user_name(code)}")
-    guard_shapes(trace)
+    sizes = size_guards(trace)
+    sizes.add(trace.guards, trace.where())
     has_graph = bool(render.outputs or trace.builder.written_inputs() or _has_calls(trace))
     trace.builder.prune(render.outputs)
     call = graph_call(trace, render, graph_name) if has_graph else []
@@ -201,11 +200,12 @@ def _finish(
         graph_name=graph_name,
         instructions=trace.instructions,
         grad_enabled=mode,
-        inference=False,
+        inference=torch.is_inference_mode_enabled(),
         shape_env=trace.builder.shape_env,
+        has_graph=has_graph,
         plan=Plan(
-            code, trace.view.globals, trace.injected, trace.guards, has_graph,
-            any(n.target is torch._C._set_grad_enabled for n in graph.graph.nodes),
+            code, trace.view.globals, trace.injected, trace.guards,
+            any(n.target is torch._C._set_grad_enabled for n in graph.graph.nodes), sizes,
         ),
     )  # fmt: skip
 

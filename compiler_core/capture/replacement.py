@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 from compiler_core.capture import guard_check
+from compiler_core.capture.dynamic_shapes import SizeGuards
 from compiler_core.capture.frames import FrameView
 from compiler_core.capture.guard_check import GuardTable
 from compiler_core.capture.guards import Guards
@@ -43,8 +44,8 @@ class Plan:
     globals: dict[str, Any]
     injected: dict[str, Any]
     guards: Guards | None
-    has_graph: bool = True
     changes_grad_mode: bool = False
+    sizes: SizeGuards | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +58,15 @@ class FrameCapture(Captured):
 def compile_guards(captured: Captured, view: FrameView) -> GuardTable:
     """The guard table of a capture, once: the facts, which hold real inputs, are dropped then.
 
-    Raises InternalError when a guard fails on the very values it was made from.
+    Call it when the graph's code is made: what the stages behind the capture took for granted
+    about sizes is guarded as well. Raises InternalError when a guard fails on the very values it was
+    made from, CannotCapture for a condition on sizes that has no text.
     """
     assert isinstance(captured, FrameCapture) and captured.plan.guards is not None
     guards, captured.plan.guards = captured.plan.guards, None
-    return guard_check.compile_guards(captured.guards, guards, view.locals, view.globals)
+    if captured.plan.sizes is not None:
+        captured.plan.sizes.add(guards, view.where, "code was generated for sizes with this")
+    return guard_check.compile_guards(guards.rows(), guards, view.locals, view.globals)
 
 
 def signature(code: CodeType) -> str:
@@ -105,7 +110,7 @@ def assemble(captured: Captured, graph_callable: Callable[..., Any]) -> CodeType
     """
     assert isinstance(captured, FrameCapture)
     plan = captured.plan
-    if plan.has_graph:
+    if captured.has_graph:
         call = _restoring_grad_mode(graph_callable) if plan.changes_grad_mode else graph_callable
         plan.globals[captured.graph_name] = call
     plan.globals.update(plan.injected)

@@ -32,7 +32,7 @@ class Log:
 
     @property
     def graphs(self) -> int:
-        return sum(c.plan.has_graph for c in self.captures)
+        return sum(c.has_graph for c in self.captures)
 
     @property
     def breaks(self) -> list:

@@ -101,7 +101,7 @@ def test_explore_records_every_instruction():
 
 def test_a_frame_without_tensors_has_no_graph_call():
     log, _ = run(lambda n: [i * 2 for i in range(n)], 4)
-    assert log.graphs == 0 and log.captures[0].plan.has_graph is False
+    assert log.graphs == 0 and log.captures[0].has_graph is False
     assert "graph" not in log.captures[0].replacement
 
 

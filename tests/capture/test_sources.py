@@ -67,7 +67,7 @@ PATHS = [
 key_object = "x"
 
 
-@pytest.mark.parametrize(("source", "text", "value"), PATHS, ids=lambda v: str(v)[:40])
+@pytest.mark.parametrize(("source", "text", "value"), PATHS, ids=[p[1] for p in PATHS])
 def test_texts_and_walk_agree(source, text, value):
     import builtins
 

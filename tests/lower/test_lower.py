@@ -222,7 +222,7 @@ def with_constant(tensor: torch.Tensor) -> fx.GraphModule:
 @pytest.mark.parametrize(
     "tensor",
     [torch.tensor(2.5), torch.tensor([3, 1, 2]), torch.randn(2, 3), torch.zeros(0, 2)],
-    ids=str,
+    ids=lambda t: f"{t.dtype} {tuple(t.shape)}",
 )
 def test_small_tensor_constants_become_numbers(kit: Any, tensor: torch.Tensor) -> None:
     made = kit.lowered(with_constant(tensor))

@@ -5,8 +5,10 @@ from __future__ import annotations
 from compiler_core.capture.breaks import raise_real
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.handlers.table import handles
+from compiler_core.capture.items import set_item
 from compiler_core.capture.iteration import items_of, unpack
-from compiler_core.capture.keys import as_key, dict_of
+from compiler_core.capture.keys import as_key, dict_of, pairs_of
+from compiler_core.capture.methods import call_method
 from compiler_core.capture.operators import make_slice
 from compiler_core.capture.strings import format_value
 from compiler_core.capture.values.base import Value
@@ -66,60 +68,50 @@ def build_slice(frame: SymbolicFrame, i: Instruction) -> None:
     frame.push(make_slice(frame.trace, frame.pop_n(i.arg)))
 
 
-def _below(frame: SymbolicFrame, depth: int) -> Value:
-    """The container that an append-like instruction writes to; it is always made in the trace."""
+def _write(frame: SymbolicFrame, depth: int, method: str, *values: Value) -> None:
+    """Write to the container on the stack. After a break inside the display, or inside a comprehension
+    that CPython 3.12 runs in the frame itself, it is one from outside: the write is replayed then."""
     frame.trace.touch()
-    return frame.stack[-depth]
+    call_method(frame.trace, frame.top(depth), method, list(values), {})
 
 
 @handles("LIST_APPEND")
 def list_append(frame: SymbolicFrame, i: Instruction) -> None:
-    value, target = frame.pop_raw(), _below(frame, i.arg)
-    assert isinstance(target, ListValue)
-    target.items.append(value)
+    _write(frame, i.arg, "append", frame.pop_raw())
 
 
 @handles("SET_ADD")
 def set_add(frame: SymbolicFrame, i: Instruction) -> None:
-    value, target = frame.pop(), _below(frame, i.arg)
-    assert isinstance(target, SetValue)
-    target.items.setdefault(as_key(value), value)
+    _write(frame, i.arg, "add", frame.pop())
 
 
 @handles("MAP_ADD")
 def map_add(frame: SymbolicFrame, i: Instruction) -> None:
     key, value = frame.pop_n(2)
-    target = _below(frame, i.arg)
-    assert isinstance(target, DictValue)
-    target.items[as_key(key)] = (key, value)
+    frame.trace.touch()
+    set_item(frame.trace, frame.top(i.arg), key, value)
 
 
 @handles("LIST_EXTEND")
 def list_extend(frame: SymbolicFrame, i: Instruction) -> None:
-    items, target = items_of(frame.trace, frame.pop()), _below(frame, i.arg)
-    assert isinstance(target, ListValue)
-    target.items.extend(items)
+    _write(frame, i.arg, "extend", frame.pop())
 
 
 @handles("SET_UPDATE")
 def set_update(frame: SymbolicFrame, i: Instruction) -> None:
-    items, target = items_of(frame.trace, frame.pop()), _below(frame, i.arg)
-    assert isinstance(target, SetValue)
-    for value in items:
-        target.items.setdefault(as_key(frame.trace.look(value)), value)
+    _write(frame, i.arg, "update", frame.pop())
 
 
 @handles("DICT_UPDATE", "DICT_MERGE")
 def dict_update(frame: SymbolicFrame, i: Instruction) -> None:
-    from compiler_core.capture.keys import pairs_of
-
-    pairs, target = pairs_of(frame.trace, frame.pop()), _below(frame, i.arg)
+    pairs, target = pairs_of(frame.trace, frame.pop()), frame.top(i.arg)
     assert isinstance(target, DictValue)
+    frame.trace.touch()
     for key, value in pairs:
         if i.op == "DICT_MERGE" and as_key(key) in target.items:
             text = f"got multiple values for keyword argument {as_key(key)!r}"
             raise raise_real(TypeError(text))
-        target.items[as_key(key)] = (key, value)
+        set_item(frame.trace, target, key, value)
 
 
 @handles("LIST_TO_TUPLE")

@@ -1,0 +1,68 @@
+"""The versions of a recording side by side, under handles that are unique among them.
+
+In: a recording. Out: its stage records, in order. Handles of the first version stay as they are;
+those of a later one carry its name in front (`f/1|capture:mul`). Source spans are shared: one line of
+the program may be in several graphs, and lights up in all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from compiler_core.provenance import Handle
+from compiler_core.recording import Frame, Item, Recording, StageRecord, Version
+
+__all__ = ["Shown", "joined", "stage_name", "versions_of"]
+
+_SHARED = ("src:", "synthetic:")
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A stage record as it is shown: with unique handles, and the version that it is of."""
+
+    version: str
+    record: StageRecord
+
+    @property
+    def is_of_user(self) -> bool:
+        return self.record.name == "source"
+
+
+def versions_of(recording: Recording) -> list[tuple[Frame, Version]]:
+    """All versions of all frames, in the order of the compiles within each frame."""
+    return [(frame, version) for frame in recording.frames for version in frame.versions]
+
+
+def joined(recording: Recording) -> list[Shown]:
+    """The records of every version."""
+    return list(_joined(recording))
+
+
+def _joined(recording: Recording) -> Iterator[Shown]:
+    for number, (_, version) in enumerate(versions_of(recording)):
+        prefix = f"{version.name}|" if number else ""
+        for record in version.stages:
+            yield Shown(version.name, _prefixed(record, prefix) if prefix else record)
+
+
+def _prefixed(record: StageRecord, prefix: str) -> StageRecord:
+    return replace(record, items=[_item(item, prefix) for item in record.items])
+
+
+def _item(item: Item, prefix: str) -> Item:
+    data = item.data
+    if inputs := data.get("inputs"):
+        data = {**data, "inputs": [_handle(h, prefix) for h in inputs]}
+    origins = tuple(_handle(h, prefix) for h in item.origins)
+    return replace(item, handle=_handle(item.handle, prefix), origins=origins, data=data)
+
+
+def _handle(handle: Handle, prefix: str) -> Handle:
+    return handle if handle.startswith(_SHARED) else prefix + handle
+
+
+def stage_name(handle: Handle) -> str:
+    """The stage word of a handle, with or without a version in front."""
+    return handle.partition(":")[0].rpartition("|")[2]
