@@ -124,7 +124,12 @@ def compiled_version(source: str, path: Path) -> Version:
     return version
 
 
-WORDS = {*OPS, *REDUCTIONS, *DTYPES, *"nest for over load store const index yield if in call".split()}
+WORDS = {
+    *OPS,
+    *REDUCTIONS,
+    *DTYPES,
+    *"nest for over load store const index yield if in call".split(),
+}
 NAME = re.compile(r"[A-Za-z_$%][\w$.%]*(\()?")
 
 

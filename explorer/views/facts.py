@@ -1,27 +1,104 @@
-"""The tables beside the panes: guards, decisions, timings. Plain rows of text, escaped where shown."""
+"""The tables beside the panes: breaks, guards, decisions, timings. Plain rows of text, escaped where shown.
+
+Rows that are about something name it: a place of the program (`file:line`) or items, by number.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from compiler_core.recording import Version
+from compiler_core.recording import Recording, Version
+from explorer.joined import Shown, versions_of
 
-__all__ = ["decision_rows", "guard_rows", "timing_rows"]
+__all__ = ["break_rows", "decision_rows", "facts_payload", "guard_rows", "summary", "timing_rows"]
 
 
-def guard_rows(version: Version) -> list[list[str]]:
-    """Columns: what is checked, kind, expected, the user's line, why."""
+def facts_payload(
+    recording: Recording, shown: list[Shown], numbers: dict[str, int]
+) -> dict[str, Any]:
+    """All tables of a recording, and one sentence of counts."""
+    return {
+        "summary": summary(recording, shown),
+        "versions": [
+            [v.name, f"{f.name}, line {f.first_line}", v.reason] for f, v in versions_of(recording)
+        ],
+        "breaks": break_rows(recording),
+        "guards": guard_rows(recording),
+        "decisions": decision_rows(recording, numbers),
+        "timings": timing_rows(recording),
+        "skipped": [[f.name, f.skipped] for f in recording.frames if f.skipped],
+    }
+
+
+def summary(recording: Recording, shown: list[Shown]) -> str:
+    """Counts in words: graphs, breaks, guards, kernels, fallbacks."""
+    versions = [v for _, v in versions_of(recording)]
+    decisions = [d.kind for v in versions for d in v.decisions]
+    target = next((s.record.target for s in shown if s.record.name == "lower"), "")
+    kernels = sum(s.record.name == "kernels" and s.record.target == target for s in shown)
+    counts = {
+        "graph": sum(s.record.name == "capture" for s in shown),
+        "break": decisions.count("break"),
+        "guard": sum(len(v.guards) for v in versions),
+        "kernel": kernels,
+        "fallback": decisions.count("fallback"),
+    }
+    return ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for word, n in counts.items())
+
+
+def break_rows(recording: Recording) -> list[dict[str, Any]]:
+    """Each break: code, reason, place, what was alive, where from, what to do."""
+    rows = [
+        (v, d) for _, v in versions_of(recording) for d in v.decisions if d.kind == "break"
+    ]
     return [
-        [str(g[c]) for c in ("source", "kind", "expected", "line", "reason")]
-        for g in version.guards
+        {
+            "version": v.name,
+            "code": d.outcome,
+            "reason": d.reason.removesuffix(": "),
+            "place": str(d.data.get("where") or ""),
+            "alive": list(d.data.get("alive", ())),
+            "stack": list(d.data.get("stack", ())),
+            "hints": list(d.data.get("hints", ())),
+        }
+        for v, d in rows
+    ]  # fmt: skip
+
+
+def guard_rows(recording: Recording) -> list[list[str]]:
+    """Columns: version, what is checked, kind, expected, the user's line, why."""
+    columns = ("source", "kind", "expected", "line", "reason")
+    return [
+        [v.name, *(str(g[c]) for c in columns)] for _, v in versions_of(recording) for g in v.guards
     ]
 
 
-def decision_rows(version: Version) -> list[list[str]]:
-    """Columns: kind, outcome, reason, about."""
-    return [[d.kind, d.outcome, d.reason, ", ".join(d.about)] for d in version.decisions]
+def decision_rows(recording: Recording, numbers: dict[str, int]) -> list[list[Any]]:
+    """Columns: version, kind, outcome, reason, about; then the items it is about, by number."""
+    rows: list[list[Any]] = []
+    for k, (_, version) in enumerate(versions_of(recording)):
+        prefix = f"{version.name}|" if k else ""
+        for d in version.decisions:
+            about = [n for h in d.about for n in _numbers(prefix + h, numbers)]
+            rows.append([version.name, d.kind, d.outcome, d.reason, ", ".join(d.about), about])
+    return rows
 
 
-def timing_rows(version: Version) -> list[dict[str, Any]]:
-    """Outermost phases in order: name and seconds."""
-    return [{"phase": t.phase, "seconds": t.seconds} for t in version.timings if "/" not in t.phase]
+def _numbers(handle: str, numbers: dict[str, int]) -> list[int]:
+    """The items that a decision's handle names: itself, or all that lie under it (a kernel, a nest)."""
+    if handle in numbers:
+        return [numbers[handle]]
+    return [n for h, n in numbers.items() if h.startswith((f"{handle}.", f"{handle}:", f"{handle}@"))]
+
+
+def timing_rows(recording: Recording) -> list[list[Any]]:
+    """Outermost phases and their seconds, summed over versions, in order of first appearance."""
+    totals: dict[str, float] = {}
+    for timing in _outermost(recording):
+        totals[timing.phase] = totals.get(timing.phase, 0.0) + timing.seconds
+    return [[phase, seconds] for phase, seconds in totals.items()]
+
+
+def _outermost(recording: Recording) -> list[Any]:
+    versions: list[Version] = [v for _, v in versions_of(recording)]
+    return [t for v in versions for t in v.timings if "/" not in t.phase]

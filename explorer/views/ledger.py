@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 from compiler_core.provenance import Span
@@ -95,7 +96,7 @@ def _rows(lines: dict[Place, Line]) -> Iterator[Place | str]:
     for file, line in lines:
         files[file].append(line)
     for file, numbers in files.items():
-        yield f"# {file}"
+        yield f"# {'/'.join(Path(file).parts[-2:])}"
         ordered = sorted(numbers)
         yield (file, ordered[0])
         for before, line in pairwise(ordered):

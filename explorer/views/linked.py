@@ -1,74 +1,85 @@
-"""The linked panes: every stage's text as lines, and which lines came from which.
+"""The linked panes: every stage as lines (graphs also as pictures), and what came from what.
 
-In: a recorded version. Out: a payload: panes of highlighted lines, items by number with the lines
-that show them, and links from each item to its origins. Only numbers travel besides the text.
+In: a recording. Out: a payload: the ledger, then a pane per stage record; items by number with the
+lines that show them, and links from each item to its origins. Only numbers travel besides the text.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from compiler_core.provenance import stage_of
-from compiler_core.recording import StageRecord, Version
+from compiler_core.provenance import Handle
+from compiler_core.recording import Recording
 from explorer.highlight import highlight_lines
+from explorer.joined import Shown, joined, versions_of
+from explorer.links import Links
+from explorer.views.facts import facts_payload
+from explorer.views.graph import graph_picture
+from explorer.views.ledger import ledger_pane
 
-__all__ = ["linked_payload"]
+__all__ = ["STAGES", "linked_payload", "numbers_of"]
 
-_TITLES = {
+STAGES = {
     "source": "Source", "bytecode": "Bytecode", "capture": "Captured graph", "replacement": "Replacement",
     "joint": "Joint graph", "forward": "Forward graph", "backward": "Backward graph", "lower": "Loop IR",
-    "fuse": "Fused", "kernels": "Kernel", "host": "Host program", "ttir": "TTIR", "ttgir": "TTGIR",
+    "fuse": "Fused", "kernels": "Kernels", "host": "Host program", "ttir": "TTIR", "ttgir": "TTGIR",
     "llir": "LLVM IR", "ptx": "PTX", "sass": "SASS", "asm": "Assembly",
 }  # fmt: skip
+_FIRST = ("source", "joint", "capture", "kernels", "ptx")
 
 
-def linked_payload(version: Version) -> dict[str, Any]:
-    """`panes`: title, group, html lines, items per line. `links`: item → its origins, by number."""
-    numbers: dict[str, int] = {}
-    for record in version.stages:
-        for item in record.items:
-            numbers.setdefault(item.handle, len(numbers))
-    links: dict[int, set[int]] = {}
-    for item in (i for record in version.stages for i in record.items):
-        known = {numbers[h] for h in item.origins if h in numbers}
-        links.setdefault(numbers[item.handle], set()).update(known)
+def linked_payload(
+    recording: Recording, title: str = "", show: Sequence[str] = ()
+) -> dict[str, Any]:
+    """`panes`, `handles` (by number), `links` (item → its origins), `facts`, `show` (stages opened first)."""
+    shown = joined(recording)
+    links = Links(s.record for s in shown)
+    numbers = numbers_of(shown)
+    order = {stage: n for n, stage in enumerate(STAGES)}
+    records = sorted(
+        (s for s in shown if s.record.name != "source"),
+        key=lambda s: order.get(s.record.name, len(order)),
+    )
+    many = len(versions_of(recording)) > 1
+    panes = [_pane(s, numbers, many) for s in records]
     return {
-        "title": version.name,
-        "panes": [_pane(k, record, numbers) for k, record in enumerate(version.stages)],
-        "stages": [stage_of(h) for h in numbers],
-        "links": [sorted(links[n]) for n in range(len(numbers))],
+        "title": title or next((f.name for f, _ in versions_of(recording)), "nothing was compiled"),
+        "panes": [ledger_pane(recording, shown, links, numbers), *panes],
+        "handles": list(numbers),
+        "links": [
+            sorted(numbers[o] for o in links.origins[handle] if o in numbers) for handle in numbers
+        ],
+        "facts": facts_payload(recording, shown, numbers),
+        "show": list(show or _FIRST),
     }
 
 
-def _pane(number: int, record: StageRecord, numbers: dict[str, int]) -> dict[str, Any]:
-    gutter, text = _gutter(record)
+def numbers_of(shown: Sequence[Shown]) -> dict[Handle, int]:
+    """A number per handle, in the order of the records."""
+    numbers: dict[Handle, int] = {}
+    for s in shown:
+        for item in s.record.items:
+            numbers.setdefault(item.handle, len(numbers))
+    return numbers
+
+
+def _pane(shown: Shown, numbers: dict[str, int], many: bool) -> dict[str, Any]:
+    record = shown.record
     by_line: dict[int, list[int]] = {}
     for item in record.items:
         for line in item.lines:
             by_line.setdefault(line, []).append(numbers[item.handle])
-    detail = " · ".join(part for part in (record.part, record.target, _language(record)) if part)
-    return {
-        "id": f"p{number}",
+    version = shown.version if many else ""
+    language = record.language if record.name == "kernels" else ""
+    pane = {
+        "kind": "text",
         "stage": record.name,
-        "title": _TITLES.get(record.name, record.name),
-        "detail": detail,
-        "gutter": gutter,
-        "lines": highlight_lines(text, record.language),
+        "title": STAGES.get(record.name, record.name),
+        "detail": " · ".join(p for p in (version, record.part, record.target, language) if p),
+        "lines": highlight_lines(record.text, record.language),
         "items": {str(line): items for line, items in by_line.items()},
     }
-
-
-def _gutter(record: StageRecord) -> tuple[list[str], str]:
-    """The numbers shown beside the lines, and the text: source lines carry their file's own numbers."""
-    lines = record.text.splitlines()
-    if record.name != "source":
-        return [str(n + 1) for n in range(len(lines))], record.text
-    pairs = [
-        (line[:5].strip(), line[7:]) if line[:5].strip().isdigit() else ("", line.strip())
-        for line in lines
-    ]
-    return [number for number, _ in pairs], "\n".join(line for _, line in pairs) + "\n"
-
-
-def _language(record: StageRecord) -> str:
-    return record.language if record.name == "kernels" else ""
+    if picture := graph_picture(record, numbers):
+        pane["picture"] = picture
+    return pane

@@ -85,10 +85,7 @@ def outcome(fn: Callable[..., Any], arguments: Sequence[Any], backward: bool) ->
     heads = [o for o in outputs if isinstance(o, torch.Tensor) and o.grad_fn is not None]
     if backward and heads:
         torch.autograd.backward(heads, [_tangent(h, k) for k, h in enumerate(heads)])
-    gradients = [
-        v.grad if isinstance(v, torch.Tensor) and v.is_leaf else None
-        for v in leaves
-    ]
+    gradients = [v.grad if isinstance(v, torch.Tensor) and v.is_leaf else None for v in leaves]
     return Outcome(outputs, structure, leaves, gradients)
 
 

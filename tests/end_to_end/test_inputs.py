@@ -43,7 +43,16 @@ def test_tensors_without_dimensions():
         lambda: torch.randn(4, 12)[:, ::2],
         lambda: torch.randn(30)[3:27].view(4, 6),
     ],
-    ids=["transposed", "sliced", "rows", "columns", "one_element", "overlapping", "steps", "offset"],
+    ids=[
+        "transposed",
+        "sliced",
+        "rows",
+        "columns",
+        "one_element",
+        "overlapping",
+        "steps",
+        "offset",
+    ],
 )
 def test_strided_inputs(layout):
     def f(x, y):
@@ -66,7 +75,9 @@ def test_flips_and_rolls():
     def f(x):
         return x.flip(0, 1) * 2, x.roll(1, 0) + x.flip(-1)
 
-    agree(f, (torch.randn(3, 4),), (torch.randn(4, 3).t(),), (torch.randn(3, 4, requires_grad=True),))
+    agree(
+        f, (torch.randn(3, 4),), (torch.randn(4, 3).t(),), (torch.randn(3, 4, requires_grad=True),)
+    )
 
 
 def test_channels_last():

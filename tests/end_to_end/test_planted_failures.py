@@ -70,7 +70,9 @@ def test_the_reason_is_explained_and_logged(broken_stage, capsys):
     cc.set_logs(fallbacks=True)
     try:
         for _ in range(2):
-            explained = cc.explain(program, options={"strict": False})(torch.randn(3, 4), torch.randn(4))
+            explained = cc.explain(program, options={"strict": False})(
+                torch.randn(3, 4), torch.randn(4)
+            )
             assert len(explained.fallbacks) == 1
             assert f"PlantedError: planted in {broken_stage}" in str(explained)
     finally:

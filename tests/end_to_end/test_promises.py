@@ -101,7 +101,9 @@ def test_no_stage_changes_after_it_was_made(monkeypatch):
 def contents(value):
     """What a value of a stage leads to: fields, elements, cells of closures; not a function's module."""
     match value:
-        case torch.Tensor() | type() | types.ModuleType() | FakeTensorMode() | weakref.ref() | str():
+        case (
+            torch.Tensor() | type() | types.ModuleType() | FakeTensorMode() | weakref.ref() | str()
+        ):
             return
         case fx.Node():  # its fields live in a C structure
             yield from (value.meta, value.args, value.kwargs, value.target)
@@ -206,7 +208,17 @@ def test_two_processes_print_identical_text():
     ]
     first, second = (process.communicate(timeout=100)[0] for process in running)
     titles = [line for line in first.splitlines() if line.startswith("=====")]
-    for name in ("capture", "replacement", "joint", "backward", "lower", "fuse", "kernels", "host", "ptx"):
+    for name in (
+        "capture",
+        "replacement",
+        "joint",
+        "backward",
+        "lower",
+        "fuse",
+        "kernels",
+        "host",
+        "ptx",
+    ):
         assert any(f" {name} " in line for line in titles), name
     differing = [(a, b) for a, b in zip(first.splitlines(), second.splitlines()) if a != b]
     assert differing[:3] == [] and first == second
@@ -236,7 +248,8 @@ def test_a_wrong_stage_is_found(monkeypatch):
     def with_a_fault(fused, context):
         made = generate(fused, context)
         kernels = tuple(
-            dataclasses.replace(k, source=k.source.replace("v_sin(", "v_cos(")) for k in made.kernels
+            dataclasses.replace(k, source=k.source.replace("v_sin(", "v_cos("))
+            for k in made.kernels
         )
         return dataclasses.replace(made, kernels=kernels)
 

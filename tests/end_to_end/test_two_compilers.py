@@ -79,7 +79,9 @@ def test_a_change_is_seen_by_both():
     with compiling(graphs=2):
         for name in ("a", "bb", "a"):
             x = torch.randn(3)
-            assert torch.equal(theirs(x, name), f(x, name)) and torch.equal(ours(x, name), f(x, name))
+            assert torch.equal(theirs(x, name), f(x, name)) and torch.equal(
+                ours(x, name), f(x, name)
+            )
     assert counter.frame_count == 2
 
 
