@@ -81,11 +81,11 @@ def _on_frame(view: FrameView, entries: list[Entry]) -> Decision:
 @contextmanager
 def _unprofiled() -> Iterator[None]:
     """The operators that a compile runs on fake tensors are no work of the program: profilers skip them."""
-    torch.autograd._enable_record_function(False)
+    torch.autograd._enable_record_function(False)  # type: ignore[attr-defined]
     try:
         yield
     finally:
-        torch.autograd._enable_record_function(True)
+        torch.autograd._enable_record_function(True)  # type: ignore[attr-defined]
 
 
 def _on_error(error: Exception) -> bool:

@@ -55,7 +55,18 @@ CHANNELS: dict[str, Callable[[Version], Iterable[str]]] = {
     "output_code": _output_code,
 }
 
-_on: set[str] = {name for name in os.environ.get("CUTAWAY_LOGS", "").split(",") if name in CHANNELS}
+
+def _from_environment() -> Iterable[str]:
+    """The channels of CUTAWAY_LOGS; what is no channel is said and passed over."""
+    for name in filter(None, os.environ.get("CUTAWAY_LOGS", "").split(",")):
+        if name in CHANNELS:
+            yield name
+        else:
+            hint = closest(name, CHANNELS)
+            print(f"CUTAWAY_LOGS names an unknown log channel {name!r}{hint}", file=sys.stderr)
+
+
+_on: set[str] = set(_from_environment())
 
 
 def set_logs(**channels: bool) -> None:

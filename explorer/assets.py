@@ -6,12 +6,14 @@ that it can stand inline in a page and travel as text to a notebook. No build st
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["as_json", "script", "style"]
+__all__ = ["packed", "packed_text", "script", "style"]
 
 _SCRIPTS = ("base", "links", "lines", "picture", "tables", "stage", "view", "page")
 
@@ -29,6 +31,11 @@ def style() -> str:
     return (files("explorer") / "static" / "report.css").read_text()
 
 
-def as_json(value: Any) -> str:
-    """JSON that can stand in a script element: no `<` in it, so nothing can end the element."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+def packed(value: Any) -> bytes:
+    """Gzipped JSON, the same bytes for the same value: what the script's `unpack` reads."""
+    return gzip.compress(json.dumps(value, separators=(",", ":")).encode(), 6, mtime=0)
+
+
+def packed_text(value: Any) -> str:
+    """The same as base64 text, to stand in a page: no string of a program can end the element."""
+    return base64.b64encode(packed(value)).decode()

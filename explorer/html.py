@@ -1,7 +1,7 @@
 """One self-contained HTML file of one or more recordings: the same JavaScript, no network, no kernel.
 
-In: named recordings. Out: a page. All data travels as JSON in a script element that is never run;
-every `<` in it is escaped, so no string of a program can end the element.
+In: named recordings. Out: a page. All data travels as gzipped JSON in base64, in a script element that
+is never run: no string of a program can end the element.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from compiler_core.recording import Recording, write_atomically
-from explorer.assets import as_json, script, style
+from explorer.assets import packed_text, script, style
 from explorer.views.linked import linked_payload
 
 __all__ = ["report_html", "write_report"]
@@ -28,10 +28,10 @@ _PAGE = """<!doctype html>
 </head>
 <body class="ct-body">
 <main id="report"></main>
-<script type="application/json" id="payload">{payload}</script>
+<script type="text/plain" id="payload">{payload}</script>
 <script type="module">
 {js}
-mountReport(document.getElementById("report"), JSON.parse(document.getElementById("payload").textContent));
+mountReport(document.getElementById("report"), document.getElementById("payload").textContent);
 </script>
 </body>
 </html>
@@ -49,4 +49,4 @@ def report_html(
     """The page of several named recordings; `show` names the stages that are open at first."""
     payload = [linked_payload(recording, name, show) for name, recording in recordings]
     page = _PAGE.replace("{css}", style()).replace("{js}", script())
-    return page.replace("{payload}", as_json(payload))
+    return page.replace("{payload}", packed_text(payload))

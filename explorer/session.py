@@ -16,7 +16,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 from compiler_core.errors import CutawayError, register
 from compiler_core.recording import SCHEMA, Recording
 
-__all__ = ["RecordingError", "open_recording"]
+__all__ = ["RecordingError", "open_recording", "recording_of"]
 
 UNREADABLE = register(
     "CC701",
@@ -49,9 +49,14 @@ def open_recording(path: str | Path) -> Recording:
     if schema > SCHEMA:
         raise RecordingError(NEWER, f"{path}: schema {schema}, this version reads up to {SCHEMA}")
     try:
-        recording: Recording = _read(Recording, tree)
+        return recording_of(tree)
     except (KeyError, TypeError, ValueError) as error:
         raise RecordingError(UNREADABLE, f"{path}: {type(error).__name__}: {error}") from error
+
+
+def recording_of(tree: dict[str, Any]) -> Recording:
+    """A recording from its JSON tree. Raises KeyError, TypeError, ValueError for another tree."""
+    recording: Recording = _read(Recording, tree)
     return recording
 
 

@@ -31,7 +31,7 @@ _CHEAP = {
     _aten.new_full.default, _aten.arange.default, _aten.arange.start, _aten.arange.start_step,
     _aten.scalar_tensor.default, _aten.empty.memory_format, _aten.clone.default,
     _aten._to_copy.default, _aten.cat.default, _aten.constant_pad_nd.default,
-    _aten.select_scatter.default, _aten.slice_scatter.default, _aten.embedding.default,
+    _aten.select_scatter.default, _aten.slice_scatter.default,
 }  # fmt: skip
 
 

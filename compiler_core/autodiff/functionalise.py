@@ -17,11 +17,15 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from compiler_core.autodiff.borrowed import sequence_number, to_functional, unwrap
+from compiler_core.autodiff.interpolate import interpolate
 from compiler_core.autodiff.ledger import Ledger, capture_handle
 from compiler_core.autodiff.refusals import METADATA_MUTATION, refuse
 from compiler_core.autodiff.sizes import same_sizes
 
-__all__ = ["Forward", "Input", "functional_input"]
+__all__ = ["SUBSTITUTES", "Forward", "Input", "functional_input"]
+
+# Functions that torch takes apart above autograd, into less than what can be made of them.
+SUBSTITUTES: dict[Any, Any] = {torch.nn.functional.interpolate: interpolate}
 
 
 @dataclass(slots=True)
@@ -91,6 +95,9 @@ class Forward(fx.Interpreter):
         if isinstance(result, torch.SymInt):
             self._ledger.claim_size(result, n)
         return result
+
+    def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return super().call_function(SUBSTITUTES.get(target, target), args, kwargs)
 
     def _operands(self, n: fx.Node) -> Iterator[Any]:
         for operand in n.all_input_nodes:

@@ -18,6 +18,7 @@ from torch import fx
 from compiler_core.autodiff.costs import bytes_of, can_recompute, price
 from compiler_core.autodiff.extract import extract
 from compiler_core.autodiff.mincut import UNLIMITED, Network
+from compiler_core.autodiff.missing_sizes import missing_sizes
 from compiler_core.autodiff.own_memory import give_own_memory
 from compiler_core.autodiff.vocabulary import is_size, is_view
 from compiler_core.options import Context
@@ -37,8 +38,11 @@ def partition(joint: Joint, context: Context) -> Partitioned:
     if not joint.diff_inputs:
         return Partitioned(joint, _forward(joint, parts, []), None, ())
     saved = _choose(parts, context.options.recompute)
+    backward = _backward(joint, parts, saved)
+    if sizes := missing_sizes(joint.graph, backward):
+        saved = [*sizes, *saved]
+        backward = _backward(joint, parts, saved)
     forward = _forward(joint, parts, saved)
-    backward = extract(joint.graph, [*saved, *parts.tangents], parts.gradients, "Backward")
     _link(forward, backward, len(saved))
     records = tuple(
         Saved(n.name, bytes_of(n), _reason(n, context.options.recompute)) for n in saved
@@ -128,6 +132,10 @@ def _forward(joint: Joint, parts: _Parts, saved: Sequence[fx.Node]) -> fx.GraphM
         if joint.outputs + position not in joint.diff_outputs
     )
     return give_own_memory(module, joint.outputs, joint.outputs + len(joint.mutated))
+
+
+def _backward(joint: Joint, parts: _Parts, saved: Sequence[fx.Node]) -> fx.GraphModule:
+    return extract(joint.graph, [*saved, *parts.tangents], parts.gradients, "Backward")
 
 
 def _link(forward: fx.GraphModule, backward: fx.GraphModule, count: int) -> None:

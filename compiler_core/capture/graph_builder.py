@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import fx
+from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses import fake_tensor
 from torch.fx.experimental.symbolic_shapes import (
     DimDynamic,
@@ -24,6 +25,7 @@ from torch.fx.experimental.symbolic_shapes import (
     ShapeEnv,
     StatelessSymbolicContext,
 )
+from torch.utils import _pytree as pytree
 
 from compiler_core.capture.breaks import (
     DATA_SHAPE,
@@ -153,7 +155,7 @@ class GraphBuilder:
         self, watch: Watch, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         try:
-            with _quiet(), self.fake_mode, watch:
+            with _quiet(), self.fake_mode, watch, _symbolic_dispatch((args, kwargs)):
                 if op == "call_method":
                     return getattr(args[0], target)(*args[1:], **kwargs)
                 return target(*args, **kwargs)
@@ -321,6 +323,15 @@ def _quiet() -> Iterator[None]:
 
 
 _LOG = logging.getLogger(fake_tensor.__name__)
+
+
+def _symbolic_dispatch(operands: Any) -> contextlib.AbstractContextManager[Any]:
+    """Where a size is a symbol, torch's Python kernels run: some of its C++ ones read sizes as
+    numbers (`F.interpolate` does), which would guard on each batch.
+    """
+    tensors = (x for x in pytree.tree_leaves(operands) if isinstance(x, torch.Tensor))
+    is_symbolic = any(isinstance(n, torch.SymInt) for x in tensors for n in x.shape)
+    return enable_python_dispatcher() if is_symbolic else contextlib.nullcontext()
 
 
 def number_value(number: Any) -> Value:

@@ -16,6 +16,7 @@ import torch
 
 from compiler_core.capture.breaks import ATTRIBUTE, Break, raise_real
 from compiler_core.capture.resolve import constant_value, is_library
+from compiler_core.capture.rules import find_rule
 from compiler_core.capture.sources import Source
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
@@ -257,7 +258,7 @@ def type_attribute(trace: Trace, value: ObjectValue, name: str) -> Value:
     if isinstance(found, classmethod):
         function = Lazy(found.__func__, source=source and source.attr("__func__"), trusted=trusted)
         return MethodValue(function, value, source=source)
-    if isinstance(found, types.ClassMethodDescriptorType):
+    if isinstance(found, types.ClassMethodDescriptorType) and find_rule(found) is None:
         return BoundRule(value, name, source=source)
     if isinstance(found, staticmethod):
         return Lazy(found.__func__, source=source, trusted=trusted)
@@ -280,11 +281,10 @@ def super_attribute(trace: Trace, value: SuperValue, name: str) -> Value:
     if found is MISSING:
         text = f"'super' object has no attribute {name!r}"
         raise raise_real(AttributeError(text))
-    base = class_source(trace, value.bound)
-    if isinstance(value.bound, ObjectValue) and isinstance(value.bound.real, type):
-        base = value.bound.source
+    of_class = isinstance(value.bound, ObjectValue) and value.start is value.bound.real
+    base = value.bound.source if of_class else class_source(trace, value.bound)
     stored = base.attr("__mro__").item(place).attr("__dict__").item(name) if base else None
-    if isinstance(value.bound, ObjectValue) and isinstance(value.bound.real, type):
+    if of_class:  # `super(A, cls)`; a class under its metaclass is an object like any other
         if isinstance(found, classmethod):
             inner = Lazy(found.__func__, source=stored and stored.attr("__func__"), trusted=is_library(owner) or stored is None)  # fmt: skip
             return MethodValue(inner, value.bound)

@@ -6,6 +6,8 @@ plain positional arguments, looked at; `folds` is the rule of a pure function of
 
 from __future__ import annotations
 
+import inspect
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -37,9 +39,17 @@ def find_rule(real: Any) -> Rule | None:
     )
 
     try:
-        return RULES.get(real)
+        return RULES.get(real) or RULES.get(_stored(real))
     except TypeError:  # not hashable: no rule can be about it
         return None
+
+
+def _stored(real: Any) -> Any:
+    """What the class stores for its class method written in C: one rule serves all subclasses."""
+    owner = getattr(real, "__self__", None)
+    if not isinstance(real, types.BuiltinFunctionType) or not isinstance(owner, type):
+        return None
+    return inspect.getattr_static(owner, real.__name__, None)
 
 
 def rule(*callables: Any) -> Callable[[Rule], Rule]:

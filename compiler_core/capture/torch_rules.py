@@ -24,19 +24,26 @@ from compiler_core.capture.values.tensor import TensorValue
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
-_APPLY: Any = vars(torch.autograd.Function)["apply"].__func__
+# torch 2.11 to 2.13: a class method in Python; 2.14: one in C, found by what the class stores
+_APPLY: Any = vars(torch.autograd.Function)["apply"]
+_APPLY = getattr(_APPLY, "__func__", _APPLY)
 _JIT: Any = torch.jit
 
 folds(torch.finfo, torch.iinfo, torch.device, torch.promote_types, torch.can_cast)
 breaks(
     AUTOGRAD, torch.autograd.grad, torch.autograd.backward, torch.utils.checkpoint.checkpoint,
-    _APPLY, torch.inference_mode,
+    torch.inference_mode,
 )  # fmt: skip
 breaks(
     GLOBAL_STATE, torch.set_default_dtype, torch.set_default_device, torch.use_deterministic_algorithms,
     torch.manual_seed, torch.seed, torch.set_num_threads, torch.set_float32_matmul_precision, torch.autocast,
     torch.get_rng_state, torch.set_rng_state, torch.set_printoptions, torch.set_flush_denormal,
 )  # fmt: skip
+
+
+@rule(_APPLY)
+def _apply(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise Break(AUTOGRAD, "Function.apply")
 
 
 def _states(value: Any, *functions: Any) -> None:

@@ -59,9 +59,8 @@ REASONS: dict[str, str] = {
         _SPECIAL,
     ),
     **dict.fromkeys(
-        ("max_pool2d_with_indices", "max_pool2d_with_indices_backward", "avg_pool2d",
-         "avg_pool2d_backward", "_adaptive_avg_pool2d", "_adaptive_avg_pool2d_backward",
-         "upsample_nearest2d", "upsample_bilinear2d", "native_batch_norm", "native_group_norm"),
+        ("max_pool2d_with_indices", "max_pool2d_with_indices_backward", "_adaptive_avg_pool2d",
+         "_adaptive_avg_pool2d_backward", "upsample_nearest2d", "upsample_bilinear2d", "native_batch_norm", "native_group_norm"),
         _CONVOLUTION,
     ),
 }  # fmt: skip

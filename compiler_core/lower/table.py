@@ -16,6 +16,7 @@ from compiler_core.lower import (
     matmul,
     normalisation,
     pointwise,
+    pooling,
     reductions,
     views,
 )  # fmt: skip
@@ -33,6 +34,7 @@ TABLE: dict[Any, Any] = {
     **reductions.TABLE,
     **normalisation.TABLE,
     **indexing.TABLE,
+    **pooling.TABLE,
     **matmul.TABLE,
 }
 

@@ -14,7 +14,7 @@ from explorer.layout.ranks import Lists, ranks
 
 __all__ = ["ROW_GAP", "layered", "squeeze"]
 
-_GAP, ROW_GAP = 16.0, 30.0  # px between boxes of a row, and between rows
+_GAP, ROW_GAP = 12.0, 28.0  # px between boxes of a row, and between rows
 _SPAN = 30
 _SWEEPS = 6
 

@@ -32,8 +32,9 @@ def graph_picture(record: StageRecord, numbers: dict[str, int]) -> dict[str, Any
     """
     if record.name not in HAS_PICTURE or not record.items:
         return None
-    boxes, edges = clone_hubs([_box(item) for item in record.items], _edges(record.items))
-    drawing = in_lanes(boxes, edges) if _is_joint(boxes) else layered(boxes, edges)
+    has_lanes = record.name == "joint"
+    boxes, edges = clone_hubs([_box(i, has_lanes) for i in record.items], _edges(record.items))
+    drawing = in_lanes(boxes, edges) if _has_backward(boxes) else layered(boxes, edges)
     by_handle = {item.handle: item for item in record.items}
     return {
         "size": [_round(drawing.width), _round(drawing.height)],
@@ -54,20 +55,25 @@ def kind_of(data: dict[str, Any]) -> str:
     return next((k for k, words in _WORDS.items() if any(w in target for w in words)), "pointwise")
 
 
-def _is_joint(boxes: list[Box]) -> bool:
+def _has_backward(boxes: list[Box]) -> bool:
     return len({box.lane for box in boxes}) > 1
 
 
-def _box(item: Item) -> Box:
-    width = max(len(item.label), len(_type(item))) * _CHARACTER + 20
+def _box(item: Item, has_lanes: bool) -> Box:
+    width = max(len(_short(item.label)), len(_short(_type(item)))) * _CHARACTER + 18
     return Box(
         item.handle,
         max(width, 48.0),
         _HEIGHT,
-        lane=int(item.data.get("phase") == "backward"),
+        lane=int(has_lanes and item.data.get("phase") == "backward"),
         about=item.origins,
         is_source=item.data.get("op") in ("placeholder", "get_attr"),
     )
+
+
+def _short(text: str, most: int = 18) -> str:
+    """The end of a long name says more than its middle."""
+    return text if len(text) <= most else f"{text[: most - 9]}…{text[-8:]}"
 
 
 def _type(item: Item) -> str:
@@ -85,12 +91,13 @@ def _edges(items: list[Item]) -> list[tuple[int, int]]:
 def _node(
     box: Box, item: Item, numbers: dict[str, int], place: tuple[float, float]
 ) -> list[Any]:
-    tip = f"{item.data.get('target', '')}  {_type(item)}"
+    tip = f"{item.label} = {item.data.get('target', '')}  {_type(item)}"
     if (size := item.data.get("bytes")) is not None:
         tip += f"  {size} B"
     x, y = place
     where = [_round(v) for v in (x, y, box.width, box.height)]
-    return [numbers[item.handle], item.label, _type(item), kind_of(item.data), tip, *where]
+    names = [_short(item.label), _short(_type(item))]
+    return [numbers[item.handle], *names, kind_of(item.data), tip, *where]
 
 
 def _paths(

@@ -26,13 +26,13 @@ STAGES = {
     "fuse": "Fused", "kernels": "Kernels", "host": "Host program", "ttir": "TTIR", "ttgir": "TTGIR",
     "llir": "LLVM IR", "ptx": "PTX", "sass": "SASS", "asm": "Assembly",
 }  # fmt: skip
-_FIRST = ("source", "joint", "capture", "kernels", "ptx")
 
 
 def linked_payload(
     recording: Recording, title: str = "", show: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """`panes`, `handles` (by number), `links` (item → its origins), `facts`, `show` (stages opened first)."""
+    """`panes`, `handles` (by number), `links` (item → its origins), `facts`, `show` (stages open at first;
+    none: as many as fit)."""
     shown = joined(recording)
     links = Links(s.record for s in shown)
     numbers = numbers_of(shown)
@@ -51,7 +51,7 @@ def linked_payload(
             sorted(numbers[o] for o in links.origins[handle] if o in numbers) for handle in numbers
         ],
         "facts": facts_payload(recording, shown, numbers),
-        "show": list(show or _FIRST),
+        "show": list(show),
     }
 
 

@@ -76,6 +76,23 @@ def differentiates(x):
     return g * 2
 
 
+class Square(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * x
+
+
+def applies(x):
+    return Square.apply(x + 1) * 2
+
+
+apply_square = Square.apply
+
+
+def applies_bound(x):
+    return apply_square(x + 1) * 2
+
+
 def formats(x):
     y = x + 1
     return f"{y}", y * 2
@@ -213,6 +230,8 @@ PROGRAMS = [
     (finds, ["CC107"], 2),
     (draws, ["CC121", "CC106", "CC106"], 2),
     (differentiates, ["CC118", "CC118"], 3),
+    (applies, ["CC118"], 3),
+    (applies_bound, ["CC118"], 3),
     (formats, ["CC102"], 2),
     (identifies, ["CC123", "CC123"], 1),
     (expands, ["CC110"], 1),

@@ -100,6 +100,37 @@ def gen_break_inside():
     return f
 
 
+@program([(one, [1, 2]), (one, [1, 2]), (one, [4, 5, 6])])
+def display_break_inside():
+    """A display that is half built at a break goes on in the resume function."""
+
+    def g(x):
+        print(end="")
+        return x
+
+    def f(x, items):
+        listed = [*items, print(end=""), x + 1, *items]
+        collected = {*items, print(end=""), 1, *items}
+        mapped = {**{"a": x}, "b": g(x), **{"c": x + 2}}
+        named = str(dict(**{"a": 1}, b=print(end=""), **{"c": 1}))
+        return listed, collected, mapped, named, x + len(named)
+
+    return f
+
+
+@program([(one, [1, 2]), (one, [1, 2]), (one, [1, 2, 3])])
+def comprehension_break_inside():
+    """CPython 3.11 gives a comprehension a frame of its own, 3.12 runs it in the function's."""
+
+    def f(x, items):
+        listed = [x + i for i in items if print(end="") is None]
+        collected = {i for i in items if print(end="") is None}
+        mapped = {i: x + i for i in items if print(end="") is None}
+        return listed, collected, mapped, x + 1
+
+    return f
+
+
 @program([(one, [3, 1, 2]), (one, [3, 1, 2]), (one, [1, 2])])
 def sort_input():
     def f(x, items):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 import torch
 from agreement import STRICT, compiling
@@ -47,6 +51,15 @@ def test_channel_prints_its_facts(channel, capsys):
     assert all(line.startswith(f"[{channel}] ") for line in lines.splitlines() if line[:1] == "[")
     compile_and_change()
     assert capsys.readouterr().err == ""
+
+
+def test_the_environment_switches_channels_on():
+    done = subprocess.run(
+        [sys.executable, "-c", "from compiler_core import logs; print(sorted(logs._on))"],
+        env={**os.environ, "CUTAWAY_LOGS": "guards,fusion,guard"}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.strip() == "['fusion', 'guards']"
+    assert "unknown log channel 'guard'; did you mean 'guards'?" in done.stderr
 
 
 def test_channels_are_independent_and_unknown_ones_are_refused(capsys):

@@ -8,6 +8,7 @@ from agreement import STRICT, compiling
 
 import compiler_core as cc
 from compiler_core import driver, pipeline
+from compiler_core.capture import CannotCapture
 
 STAGES = {
     "capture": (driver, "capture_frame"),
@@ -93,6 +94,27 @@ def test_a_failure_at_a_later_version_leaves_the_earlier_ones_in_use(monkeypatch
             torch.testing.assert_close(compiled(x, y), program(x, y))
     assert recorder.recording.frames == []
     assert sum(event.name == "aten::sin" for event in profile.events()) == 1  # eager's alone
+
+
+def test_a_function_refused_for_some_values_is_compiled_for_others(monkeypatch):
+    """After as many refusals as the recompile limit it is not asked about again."""
+    capture_frame = driver.capture_frame
+    asked = []
+
+    def refusing_doubles(view, context, entries):
+        asked.append(view.locals["x"].dtype)
+        if view.locals["x"].dtype is torch.float64:
+            raise CannotCapture("no doubles today")
+        return capture_frame(view, context, entries)
+
+    monkeypatch.setattr(driver, "capture_frame", refusing_doubles)
+    compiled = cc.compile(program, options={**STRICT, "recompile_limit": 3})
+    x, y = torch.randn(3, 4), torch.randn(4)
+    with compiling(graphs=1, skipped_frames=3):
+        for value in (x.double(), x, x.double(), x, x.double(), x.double(), x, x.half()):
+            torch.testing.assert_close(compiled(value, y), program(value, y))
+    assert asked == [torch.float64, torch.float32, torch.float64, torch.float64]
+    assert "skipped  frame:program/0: no doubles today" in str(cc.explain(program)(x.double(), y))
 
 
 def test_user_mistakes_are_not_swallowed():

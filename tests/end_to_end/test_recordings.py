@@ -139,3 +139,22 @@ def test_an_exception_leaves_the_recorder_as_it_was():
             cc.compile(wave, options=STRICT)(torch.ones(2), torch.ones(2))
         cc.compile(wave, options=STRICT)(torch.ones(2, 2), torch.ones(2))
     assert len(recorder.compilations) == len(outer.compilations) == 1
+
+
+def test_functions_whose_source_cannot_be_found_or_cut_out_are_recorded():
+    scope = {}
+    exec("def without_file(x):\n    return x + 1", scope)
+    over_lines = [
+        lambda x: (x
+                   + 1),
+        lambda x: x
+        + 1,
+    ]  # fmt: skip
+    for fn in (scope["without_file"], *over_lines):
+        with cc.record() as recorder, compiling(graphs=1):
+            compiled = cc.compile(fn, options=STRICT)
+            for k in range(3):
+                assert torch.equal(compiled(torch.ones(2) * k), torch.ones(2) * k + 1)
+        (frame,) = recorder.recording.frames
+        assert frame.source == "" or "x" in frame.source
+        assert recorder.recording.to_json()

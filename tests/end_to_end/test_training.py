@@ -70,14 +70,17 @@ def test_grad_mode_and_inference_mode_between_training_calls():
                 torch.testing.assert_close(mine, theirs)
 
 
-def test_a_first_call_in_inference_mode_decides_nothing_for_later_ones():
+def test_inference_mode_has_a_version_of_its_own():
     compiled = cc.compile(product, options=STRICT)
     x, w = torch.randn(2, 4), torch.randn(4, 3)
-    with torch.inference_mode():
-        torch.testing.assert_close(compiled(x, w), product(x, w))
-    with compiling(graphs=1):
+    with compiling(graphs=2, breaks=0):
         for k in range(3):
-            torch.testing.assert_close(compiled(x + k, w), product(x + k, w))
+            with torch.inference_mode():
+                inside = compiled(x + k, w)
+            outside = compiled(x + k, w)
+            assert inside.is_inference() and not outside.is_inference()
+            for ours in (inside, outside):
+                torch.testing.assert_close(ours, product(x + k, w))
 
 
 def test_inference_tensors_as_inputs():

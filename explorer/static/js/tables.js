@@ -1,0 +1,83 @@
+// Breaks, guards, decisions and times under the panes. A row that is about something selects it.
+
+function table(titles, rows, label, onPick) {
+  const element = make("table", "ct-table"), head = element.createTHead().insertRow(), body = element.createTBody();
+  element.setAttribute("aria-label", label);
+  titles.forEach((title) => { const cell = make("th", "", title); cell.scope = "col"; head.append(cell); });
+  rows.forEach((row, k) => {
+    const line = body.insertRow();
+    row.forEach((text) => { line.insertCell().textContent = text; });
+    if (onPick?.(k, true)) pickable(line, () => onPick(k, false));
+  });
+  return element;
+}
+
+function pickable(element, pick) {
+  element.classList.add("pick");
+  element.tabIndex = 0;
+  element.addEventListener("click", pick);
+  element.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" && event.key !== " ") return;
+    pick();
+    event.preventDefault();
+    event.stopPropagation();
+  });
+}
+
+// Version names are noise where there is one version.
+function trimmed(titles, rows, versions) {
+  return versions.length > 1 ? [titles, rows] : [titles.slice(1), rows.map((row) => row.slice(1))];
+}
+
+function bars(timings) {
+  const box = make("div", "ct-bars"), longest = Math.max(1e-9, ...timings.map(([, seconds]) => seconds));
+  for (const [phase, seconds] of timings) {
+    const bar = make("span", "ct-phase"), track = make("div");
+    bar.style.width = `${Math.max(0.5, 100 * seconds / longest)}%`;
+    track.append(bar);
+    box.append(make("span", "", phase), track, make("span", "ct-number", readable(seconds)));
+  }
+  return box;
+}
+
+function breakCard(row, go) {
+  const card = make("article", "ct-break"), head = make("header", "", "");
+  const where = button("ct-where", row.place.split("/").at(-1) || "no place", `select ${row.place}`, () => go(row.place));
+  head.append(make("b", "", `✂ ${row.reason}`), where, make("small", "", row.code));
+  card.append(head);
+  if (row.stack.length > 1) card.append(make("p", "", `in ${row.stack.join(" › ")}`));
+  if (row.alive.length) card.append(make("p", "", `alive here: ${row.alive.join(", ")}`));
+  if (row.hints.length) {
+    const list = make("ul");
+    list.append(...row.hints.map((hint) => make("li", "", hint)));
+    card.append(list);
+  }
+  return card;
+}
+
+function folded(title, count, content, open = false) {
+  const details = make("details", "ct-facts"), summary = make("summary", "", title);
+  summary.append(make("b", "", String(count)));
+  details.open = open && count > 0;
+  details.append(summary, count ? content() : make("p", "", "none"));
+  return details;
+}
+
+function factTables(facts, go, select) {
+  const atPlace = (rows) => (k, ask) => ask ? go(rows[k], true) : go(rows[k]);
+  const aboutItems = (k, ask) => facts.decisions[k][5].length > 0 && (ask || select(facts.decisions[k][5]) || true);
+  const guards = trimmed(["version", "checked", "kind", "expected", "line", "why"],
+    facts.guards.map((row) => row.map((text, n) => n === 4 ? text.split("/").at(-1) : text)), facts.versions);
+  const decisions = trimmed(["version", "kind", "outcome", "reason", "about"], facts.decisions.map((row) => row.slice(0, 5)), facts.versions);
+  const parts = [
+    folded("Graph breaks", facts.breaks.length, () => { const box = make("div"); box.append(...facts.breaks.map((row) => breakCard(row, go))); return box; }, true),
+    folded("Guards", facts.guards.length, () => table(...guards, "guards", atPlace(facts.guards.map((row) => row[4])))),
+    folded("Decisions", facts.decisions.length, () => table(...decisions, "decisions", aboutItems)),
+    folded("Time of each phase", facts.timings.length, () => bars(facts.timings)),
+  ];
+  if (facts.versions.length > 1)
+    parts.unshift(folded("Graphs", facts.versions.length, () => table(["graph", "version", "function", "compiled because"],
+      facts.versions.map(([name, where, reason], k) => [k + 1, name, where, reason]), "graphs")));
+  if (facts.skipped.length) parts.push(folded("Left to eager", facts.skipped.length, () => table(["function", "why"], facts.skipped, "left to eager")));
+  return parts;
+}

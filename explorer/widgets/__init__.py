@@ -1,0 +1,1 @@
+"""Notebook widgets. Imported only where a notebook shows one: nothing else needs anywidget."""
