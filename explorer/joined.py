@@ -7,13 +7,13 @@ the program may be in several graphs, and lights up in all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from compiler_core.provenance import Handle
 from compiler_core.recording import Frame, Item, Recording, StageRecord, Version
 
-__all__ = ["Shown", "joined", "stage_name", "versions_of"]
+__all__ = ["Shown", "graph_numbers", "joined", "stage_name", "versions_of"]
 
 _SHARED = ("src:", "synthetic:")
 
@@ -25,14 +25,14 @@ class Shown:
     version: str
     record: StageRecord
 
-    @property
-    def is_of_user(self) -> bool:
-        return self.record.name == "source"
-
 
 def versions_of(recording: Recording) -> list[tuple[Frame, Version]]:
-    """All versions of all frames, in the order of the compiles within each frame."""
-    return [(frame, version) for frame in recording.frames for version in frame.versions]
+    """All versions of all frames, in the order of the compiles within each frame.
+
+    A version that holds only times is none: work outside any frame (SASS on demand) leaves such a one.
+    """
+    pairs = ((frame, version) for frame in recording.frames for version in frame.versions)
+    return [(f, v) for f, v in pairs if v.stages or v.guards or v.decisions]
 
 
 def joined(recording: Recording) -> list[Shown]:
@@ -45,6 +45,16 @@ def _joined(recording: Recording) -> Iterator[Shown]:
         prefix = f"{version.name}|" if number else ""
         for record in version.stages:
             yield Shown(version.name, _prefixed(record, prefix) if prefix else record)
+
+
+def graph_numbers(shown: Iterable[Shown]) -> dict[str, int]:
+    """Version name → the number of its graph, from 1. A frame that captured no operation has no graph."""
+    names = [s.version for s in shown if s.record.name == "capture" and _computes(s.record)]
+    return {name: n for n, name in enumerate(names, start=1)}
+
+
+def _computes(record: StageRecord) -> bool:
+    return any(str(item.data.get("op", "")).startswith("call") for item in record.items)
 
 
 def _prefixed(record: StageRecord, prefix: str) -> StageRecord:

@@ -39,13 +39,17 @@ def text_twin(report: Report, width: int = 110) -> str:
     from rich.table import Table
 
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, highlight=False)
+    console = Console(file=out, width=width, color_system=None, force_jupyter=False, highlight=False)
     console.print(f"{literal(report.name)}: {report.summary()}")
     table = Table("line", box=box.SIMPLE, pad_edge=False)
     for column in ("graphs", "breaks", "guards", "kernels"):
-        table.add_column(column, justify="right")
-    table.add_column("source", no_wrap=True)
-    for (_, number), line in report._ledger.items():
+        table.add_column(column, justify="right", min_width=len(column))
+    table.add_column("source", no_wrap=True, overflow="ellipsis")
+    seen = ""
+    for (file, number), line in report._ledger.items():
+        if file != seen and (seen or len({f for f, _ in report._ledger}) > 1):
+            table.add_row("", "", "", "", "", literal(f"# {file}"), style="dim")
+        seen = file
         table.add_row(str(number), *line.cells(), literal(line.text))
     if table.row_count:
         console.print(table)

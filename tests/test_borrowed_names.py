@@ -42,7 +42,8 @@ BORROWED = {
         torch._C._functorch.peek_interpreter_stack torch._C._len_torch_dispatch_stack
         torch._C._len_torch_function_stack torch._C._set_grad_enabled""",
     "capture/graph_builder.py": """
-        torch._C._functorch.is_functorch_wrapped_tensor
+        torch._C._functorch.is_functorch_wrapped_tensor torch._dispatch.python.enable_python_dispatcher
+        torch.utils._pytree.tree_leaves
         torch._subclasses.fake_tensor.DataDependentOutputException
         torch._subclasses.fake_tensor.DynamicOutputShapeException
         torch._subclasses.fake_tensor.FakeTensorMode
@@ -82,7 +83,7 @@ BORROWED = {
     "capture/torch_rules.py": """
         torch._C._get_tracing_state torch._C._has_torch_function torch._C._has_torch_function_unary
         torch._C._has_torch_function_variadic torch._C._is_any_autocast_enabled
-        torch._C._set_grad_enabled torch._assert torch._check torch._is_any_autocast_enabled""",
+        torch._C._set_grad_enabled torch._assert torch._check""",
     "capture/watch.py": "torch.utils._python_dispatch.TorchDispatchMode",
     "compiled_module.py": "copyreg._reconstructor",
     "driver.py": """
@@ -105,7 +106,6 @@ BORROWED = {
 # Names that not every machine has, and where they are; the module that uses one says what it does without.
 SOMETIMES = {
     "torch._C._dynamo.eval_frame.set_eval_frame_isolate_recompiles_id": "torch 2.13 and newer",
-    "torch._is_any_autocast_enabled": "torch that has the public spelling",
     "triton.runtime.driver.driver.active.get_current_stream": "a GPU",
 }
 

@@ -2,7 +2,7 @@
 
 In: the arguments of `F.interpolate`. Out: the same values. Torch traces it as a gather, whose derivative
 is a scatter. By a whole factor neither is needed: output `k * y + p` reads input `y` and at most one
-neighbour, with a weight that only the phase `p` decides, so the result is a (y, p) table seen as one axis.
+neighbour, with a weight that only the phase `p` decides: the result is a stack of phases seen as one axis.
 Other cases go to torch's own function.
 Sources: the documented formula of torch.nn.Upsample; aten/src/ATen/native/UpSample.h (how indices round).
 """
@@ -36,7 +36,8 @@ def interpolate(
         )
     if mode in _NEAREST and all(map(_is_repeated, [mode] * len(factors), input.shape[2:], factors)):
         return _repeated(input, factors)
-    if mode == _LINEAR.get(input.ndim) and not align_corners and input.is_floating_point():
+    is_linear = mode == _LINEAR.get(input.ndim) and not align_corners
+    if is_linear and input.is_floating_point() and all(map(_is_power_of_two, factors)):
         return _blended(input, factors)
     return F.interpolate(
         input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias
@@ -57,12 +58,17 @@ def _whole_factors(input: Tensor, size: Any, scale_factor: Any) -> list[int] | N
     return [int(k) for k in listed] if all(k >= 1 and int(k) == k for k in listed) else None
 
 
+def _is_power_of_two(factor: int) -> bool:
+    """Then the weights of eager, `scale * (i + 0.5) - 0.5` less its floor, are exact."""
+    return factor & (factor - 1) == 0
+
+
 def _is_repeated(mode: str, length: Any, factor: int) -> bool:
     """Whether eager reads element `i // factor` at every `i`.
 
     "nearest" multiplies by 1 / factor in float32, which may round below a whole number.
     """
-    if mode == "nearest-exact" or factor & (factor - 1) == 0:
+    if mode == "nearest-exact" or _is_power_of_two(factor):
         return True
     if not isinstance(length, int):
         return False
@@ -96,10 +102,10 @@ def _blended_along(x: Tensor, axis: int, factor: int) -> Tensor:
     ends = x.narrow(axis, 0, 1), x.narrow(axis, length - 1, 1)
     before = torch.cat([ends[0], x.narrow(axis, 0, length - 1)], axis)
     after = torch.cat([x.narrow(axis, 1, length - 1), ends[1]], axis)
-    phase = torch.arange(factor, dtype=x.dtype, device=x.device)
-    phase = phase.reshape([factor] + [1] * (x.ndim - axis - 1))
-    beyond = (phase + 0.5) / factor - 0.5
-    weight, inner = beyond.abs(), axis + 1
-    neighbour = torch.where(beyond < 0, before.unsqueeze(inner), after.unsqueeze(inner))
-    blended = (1 - weight) * x.unsqueeze(inner) + weight * neighbour
+    phases = []
+    for phase in range(factor):
+        beyond = (phase + 0.5) / factor - 0.5
+        neighbour = before if beyond < 0 else after
+        phases.append(x * (1 - abs(beyond)) + neighbour * abs(beyond) if beyond else x)
+    blended = torch.stack(phases, axis + 1)
     return blended.reshape([*x.shape[:axis], length * factor, *x.shape[axis + 1 :]])

@@ -56,7 +56,7 @@ def capture_frame(view: FrameView, context: Context, prior: Sequence[Any] = ()) 
         try:
             return _attempt(trace)
         except Restart as restart:
-            forced[restart.step] = restart.cause
+            forced[restart.step] = restart.cause.with_traceback(None)
         except _Overlaps:
             overlap = True
     raise CannotCapture(f"no attempt of {_ATTEMPTS} came to an end")
@@ -98,6 +98,7 @@ def _attempt(trace: Trace) -> FrameCapture:
         return _finish(trace, cells, initial, exit_, mode, left_mode)
     finally:
         torch._C._set_grad_enabled(mode)
+        trace.let_go()
 
 
 def _outermost(trace: Trace) -> tuple[SymbolicFrame, dict[str, Cell]]:
@@ -166,6 +167,7 @@ def _finish(
     render = Renderer(trace, taken, cells, mutates=bool(trace.ledger.entries or changed))
     info: BreakInfo | None = None
     try:
+        _check_generators(trace)
         effects = [(entry, entry.text(render)) for entry in trace.ledger.entries]
         if isinstance(exit_, Returned):
             ending = Ending([f"return {render(exit_.value)}"])
@@ -208,6 +210,14 @@ def _finish(
             any(n.target is torch._C._set_grad_enabled for n in graph.graph.nodes), sizes,
         ),
     )  # fmt: skip
+
+
+def _check_generators(trace: Trace) -> None:
+    """A generator that is dropped inside `try` or `with` runs the rest of it: only a real one does."""
+    for generator in trace.generators:
+        frame = generator.frame
+        if generator.state == "suspended" and frame.decoded.handler(frame.current.offset):
+            raise NotRenderable(generator, generator.birth)
 
 
 def _has_calls(trace: Trace) -> bool:

@@ -1,28 +1,51 @@
 """Guards as a table for people: the verdict of every row, not only of the first that fails.
 
 In: rows, the check's namespace and a frame's locals. Out: (row, holds, actual value as text), and
-a sentence for a recompile. Each row is evaluated alone, so a row may fail because one before it
-did (an attribute of an object of another type): the first failure is the cause.
+a sentence for a recompile. Each row is evaluated alone, but nothing is read through an object about
+which a row failed: that runs code of the program (a defaultdict makes the item that is asked for).
 """
 
 from __future__ import annotations
 
 import ast
 import functools
+from collections.abc import Iterator
 from types import CodeType
 from typing import Any
 
 from compiler_core.capture.guard_kinds import KINDS
 from compiler_core.stages import GuardRow
 
-__all__ = ["explain_rows", "sentence"]
+__all__ = ["explain_rows", "looked_at", "sentence"]
 
 
 def explain_rows(
     rows: tuple[GuardRow, ...], namespace: dict[str, Any], L: dict[str, Any]
 ) -> list[tuple[GuardRow, bool, str]]:
     scope = {**namespace, "L": L}
-    return [(row, _holds(row, scope), _actual(row, scope)) for row in rows]
+    return [
+        (row, bool(holds), _BEHIND if holds is None else _actual(row, scope))
+        for row, holds in looked_at(rows, scope)
+    ]
+
+
+_BEHIND = "not looked at: what it is read from is not what it was"
+_PLAIN = 1  # the rank of rows about plain values, which stand before those about their contents
+
+
+def looked_at(
+    rows: tuple[GuardRow, ...], scope: dict[str, Any]
+) -> Iterator[tuple[GuardRow, bool | None]]:
+    """(row, holds); None for a row behind a place where something else was found than it expects."""
+    other: list[str] = []
+    for row in rows:
+        if any(place in row.source and place != row.source for place in other):
+            yield row, None
+            continue
+        holds = _holds(row, scope)
+        if not holds and row.kind != "length" and KINDS[row.kind].rank == _PLAIN:
+            other.append(row.source)
+        yield row, holds
 
 
 def sentence(row: GuardRow, actual: str) -> str:

@@ -12,6 +12,8 @@ import torch
 
 from compiler_core.capture.dynamic_shapes import SYMBOLIC_INT, Hints
 from compiler_core.capture.frames import FrameView
+from compiler_core.capture.guard_explain import looked_at
+from compiler_core.stages import GuardRow
 
 __all__ = ["hints_from"]
 
@@ -21,20 +23,22 @@ def hints_from(prior: Sequence[Any], view: FrameView) -> Hints:
     changed: dict[str, frozenset[int]] = {}
     ints: set[str] = set()
     for entry in prior:
-        ints |= _changed_ints(entry.guard_table, view)
-        for source, dims in _changed_sizes(entry.guard_table, view).items():
+        scope = {"G": view.globals, **entry.guard_table.namespace, "L": view.locals}
+        rows = [r for r, holds in looked_at(entry.guard_table.rows, scope) if holds is not None]
+        ints |= _changed_ints(rows, scope)
+        for source, dims in _changed_sizes(rows, scope).items():
             changed[source] = changed.get(source, frozenset()) | dims
     return Hints(changed, len(prior), frozenset(ints))
 
 
-def _changed_sizes(table: Any, view: FrameView) -> dict[str, frozenset[int]]:
+def _changed_sizes(rows: list[GuardRow], scope: dict[str, Any]) -> dict[str, frozenset[int]]:
     found: dict[str, frozenset[int]] = {}
-    for row in table.rows:
+    for row in rows:
         if row.kind != "tensor":
             continue
         sizes = _sizes(row.expected)
         try:
-            value = eval(row.source, {"L": view.locals, "G": view.globals, **table.namespace})
+            value = eval(row.source, scope)
         except Exception:
             continue  # the path is gone: nothing to learn from it
         if sizes is None or not isinstance(value, torch.Tensor) or value.dim() != len(sizes):
@@ -45,15 +49,15 @@ def _changed_sizes(table: Any, view: FrameView) -> dict[str, frozenset[int]]:
     return found
 
 
-def _changed_ints(table: Any, view: FrameView) -> set[str]:
+def _changed_ints(rows: list[GuardRow], scope: dict[str, Any]) -> set[str]:
     """Ints that were compiled in as constants and are other ints now, or were symbolic already."""
     found = set()
-    for row in table.rows:
+    for row in rows:
         is_symbolic = row.kind == "type" and row.reason == SYMBOLIC_INT
         if row.kind != "equals" and not is_symbolic:
             continue
         try:
-            value = eval(row.source, {"L": view.locals, "G": view.globals, **table.namespace})
+            value = eval(row.source, scope)
         except Exception:
             continue
         was_other_int = row.expected != repr(value) and row.expected.lstrip("-").isdigit()

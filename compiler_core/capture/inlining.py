@@ -91,7 +91,8 @@ def inline(
     frame = _frame(trace, function, bind_arguments(function, args, kwargs))
     if code.co_flags & inspect.CO_GENERATOR:
         trace.touch()
-        return GeneratorValue(frame, trace.step)
+        trace.generators.append(GeneratorValue(frame, trace.step))
+        return trace.generators[-1]
     return run(frame)
 
 

@@ -67,9 +67,8 @@ _states(
     torch.are_deterministic_algorithms_enabled, torch.is_deterministic_algorithms_warn_only_enabled,
     torch.get_num_threads, torch.cuda.is_available, torch.get_float32_matmul_precision,
     torch.backends.mha.get_fastpath_enabled, torch.is_autocast_cache_enabled,
+    torch._C._is_any_autocast_enabled,
 )  # fmt: skip
-if hasattr(torch, "_is_any_autocast_enabled"):
-    _states(None, torch._C._is_any_autocast_enabled)
 
 
 @rule(torch.is_autocast_enabled, torch.get_autocast_dtype)

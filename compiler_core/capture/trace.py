@@ -23,6 +23,7 @@ from compiler_core.capture.guards import Guards
 from compiler_core.capture.sources import Source, constant
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.functions import FunctionValue
+from compiler_core.capture.values.iterators import GeneratorValue
 from compiler_core.options import Context
 from compiler_core.provenance import Handle
 from compiler_core.stages import Instruction
@@ -61,6 +62,7 @@ class Trace:
         self.frames: list[SymbolicFrame] = []
         self.known: dict[int, Value] = {}
         self.functions: dict[int, FunctionValue] = {}
+        self.generators: list[GeneratorValue] = []
         self.keep: list[Any] = []  # objects whose ids are in `known`
         self._globals: dict[tuple[int, str], Value] = {}
         self._numbers: dict[Source, Value] = {}
@@ -71,6 +73,11 @@ class Trace:
         self.changes = 0
         self.instruction_count = 0
         self.breaks_overlap = False
+
+    def let_go(self) -> None:
+        """Drop every object of the program: a trace is full of cycles, which only the collector frees."""
+        vars(self.builder).clear()
+        vars(self).clear()
 
     # ------------------------------------------------------------------ where we are
 

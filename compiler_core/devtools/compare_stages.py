@@ -92,7 +92,19 @@ def _graph_runner(compilation: Compilation) -> Runner:
 def _part_runner(
     parts: dict[str, PartCode], run: Callable[[PartCode], Callable[..., Any]]
 ) -> Runner:
-    return lambda part, values: run(parts[part])(*values)
+    def on_target(part: str, values: Values) -> Sequence[Any]:
+        code = parts[part]
+        is_real = code.lowered.target.device == "cuda" and not code.built.evaluates
+        return run(code)(*(_on_gpu(v) for v in values) if is_real else values)
+
+    return on_target
+
+
+def _on_gpu(value: Any) -> Any:
+    """The value where a GPU target's kernels read it, its strides kept."""
+    if not isinstance(value, torch.Tensor) or value.is_cuda:
+        return value
+    return torch.empty_like(value, device="cuda").copy_(value)
 
 
 def _pair(

@@ -1,12 +1,14 @@
 """Operators that make values from nothing: constants, ranges, masks of positions.
 
 In: a node whose result depends on positions and numbers only. Out: one nest of a `Constant` or
-`Position` and a store. NB: `empty` gives zeros, which is one of the contents that it may have.
+`Position` and a store. A result that is one number everywhere is known by that number to its readers:
+they do not load it. NB: `empty` gives zeros, which is one of the contents that it may have.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +20,7 @@ from compiler_core.ir.index import Index, index
 from compiler_core.lower.environment import Environment
 from compiler_core.lower.nest import NestBuilder
 from compiler_core.lower.operands import Operand, Refusal, indices_of
-from compiler_core.lower.scalars import F64, I64, Scalar, cast
+from compiler_core.lower.scalars import F64, I64, Number, Scalar, cast
 from compiler_core.lower.sizes import SizeNumber
 
 __all__ = ["TABLE", "lower_created"]
@@ -35,7 +37,17 @@ def lower_created(make: Maker, env: Environment, node: fx.Node) -> Operand:
     if dtype.name not in DTYPES:
         raise Refusal(f"no kernel computes in {dtype}")
     with env.nest(node, indices_of(fake.shape)) as nest:
-        return env.store(nest, node, make(nest, dtype, env.arguments(node)))
+        made = make(nest, dtype, env.arguments(node))
+        target, value = env.store(nest, node, made), nest.number_of(made)
+    if value is None:
+        return target
+    return replace(target, number=_rounded(value, dtype), through=frozenset({env.handle(node)}))
+
+
+def _rounded(value: Number, dtype: DType) -> Number:
+    """The number that a buffer of this type holds."""
+    held: Number = torch.tensor(value, dtype=dtype.torch).item()
+    return held
 
 
 def number(nest: NestBuilder, value: Any, dtype: DType) -> Scalar:

@@ -81,15 +81,20 @@ class NestBuilder:
         """The nest, without statements that nothing reads (an operand that a formula ignores)."""
         return Nest(self.name, self.axes, _live(self._block), origins)
 
-    def constant(self, value: Number, dtype: DType) -> Scalar:
+    def constant(self, value: Number, dtype: DType, through: Origins = NOWHERE) -> Scalar:
         """A number in a type that can hold it. Raises Refusal when it cannot."""
         value = fitting(value, dtype)
-        key = ("constant", dtype.name, repr(value))
+        key = ("constant", dtype.name, repr(value), through)
         if key not in self._known:
             name = self._fresh("c")
-            self._block.append(Constant(name, value, dtype, current()))
+            self._block.append(Constant(name, value, dtype, union(current(), through)))
             self._known[key] = Scalar(name, dtype, self)
         return self._known[key]
+
+    def number_of(self, scalar: Scalar) -> Number | None:
+        """The number that a scalar is at every position; None if it depends on anything."""
+        found = (s for s in self._block if isinstance(s, Constant) and s.name == scalar.name)
+        return next((s.value for s in found), None)
 
     def position(self, at: Index, dtype: DType) -> Scalar:
         """An index expression as a number."""
@@ -112,6 +117,8 @@ class NestBuilder:
     ) -> Scalar:
         """An element of an operand, broadcast from the right to `positions`."""
         self._check_device(source)
+        if source.number is not None and mask is None:
+            return self.constant(source.number, source.dtype, source.through)
         offset = source.offset_at(positions)
         mask_name = mask.name if mask else None
         key = ("load", source.view.buffer, offset, mask_name, repr(other))

@@ -28,12 +28,16 @@ class Refusal(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor: `view` says where its elements lie, `through` which view operators led here."""
+    """A tensor: `view` says where its elements lie, `through` which view operators led here.
+
+    `number` is the value of every element, where that is known: nobody needs to read it then.
+    """
 
     view: View
     dtype: DType
     device: str
     through: Origins = NOWHERE
+    number: float | int | bool | None = None
 
     @property
     def shape(self) -> tuple[Index, ...]:

@@ -94,7 +94,8 @@ class Average:
         if all(w.is_regular(self.counts_padding) for w in self.windows):
             return total / (down.kernel * across.kernel)
         counts = [w.covers(p, self.counts_padding) for w, p in zip(self.windows, positions)]
-        return total / total.nest.position(counts[0] * counts[1], total.dtype)
+        count = maximum(counts[0] * counts[1], index(1))  # 1 beyond the last window, which is masked
+        return total / total.nest.position(count, total.dtype)
 
 
 def _average(given: dict[str, Any], source: Sequence[Index], results: Sequence[Index]) -> Average:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from compiler_core.recording import Recording, Version
-from explorer.joined import Shown, versions_of
+from explorer.joined import Shown, graph_numbers, versions_of
 
 __all__ = ["break_rows", "decision_rows", "facts_payload", "guard_rows", "summary", "timing_rows"]
 
@@ -17,10 +17,12 @@ def facts_payload(
     recording: Recording, shown: list[Shown], numbers: dict[str, int]
 ) -> dict[str, Any]:
     """All tables of a recording, and one sentence of counts."""
+    graphs = graph_numbers(shown)
     return {
         "summary": summary(recording, shown),
         "versions": [
-            [v.name, f"{f.name}, line {f.first_line}", v.reason] for f, v in versions_of(recording)
+            [v.name, str(graphs.get(v.name, "none")), f"{f.name}, line {f.first_line}", v.reason]
+            for f, v in versions_of(recording)
         ],
         "breaks": break_rows(recording),
         "guards": guard_rows(recording),
@@ -37,7 +39,7 @@ def summary(recording: Recording, shown: list[Shown]) -> str:
     target = next((s.record.target for s in shown if s.record.name == "lower"), "")
     kernels = sum(s.record.name == "kernels" and s.record.target == target for s in shown)
     counts = {
-        "graph": sum(s.record.name == "capture" for s in shown),
+        "graph": len(graph_numbers(shown)),
         "break": decisions.count("break"),
         "guard": sum(len(v.guards) for v in versions),
         "kernel": kernels,

@@ -16,7 +16,7 @@ from typing import Any
 from compiler_core.provenance import Span
 from compiler_core.recording import Recording
 from explorer.highlight import highlight_lines
-from explorer.joined import Shown, stage_name, versions_of
+from explorer.joined import Shown, graph_numbers, stage_name, versions_of
 from explorer.links import Links
 
 __all__ = ["COLUMNS", "Place", "breaks_of", "ledger_lines", "ledger_pane"]
@@ -27,7 +27,7 @@ Place = tuple[str, int]  # file, line
 
 @dataclass(slots=True)
 class Line:
-    """One line of the program and what was made of it; `graphs` counts versions from 1."""
+    """One line of the program and what was made of it; `graphs` are numbers of graphs, from 1."""
 
     text: str
     graphs: set[int] = field(default_factory=set)
@@ -43,16 +43,18 @@ class Line:
 def ledger_lines(recording: Recording, shown: list[Shown], links: Links) -> dict[Place, Line]:
     """Every line of every function that was looked at, in order of file and line."""
     lines = {place: Line(text) for place, text in _program(recording, shown)}
-    order = {name: n for n, name in enumerate(v.name for _, v in versions_of(recording))}
+    readable = {file for (file, _), line in lines.items() if line.text.strip()}
+    lines = {place: line for place, line in lines.items() if place[0] in readable}
+    graphs = graph_numbers(shown)
     called = _called_target(shown)
     for s in shown:
         record = s.record
         if record.name == "capture" or (record.name == "kernels" and record.target == called):
             for place in links.source_lines(*(i.handle for i in record.items)) & lines.keys():
-                if record.name == "capture":
-                    lines[place].graphs.add(order[s.version] + 1)
-                else:
+                if record.name == "kernels":
                     lines[place].kernels.add((s.version, record.part))
+                elif s.version in graphs:
+                    lines[place].graphs.add(graphs[s.version])
     for place in (_place(str(g["line"])) for _, v in versions_of(recording) for g in v.guards):
         if place in lines:
             lines[place].guards += 1

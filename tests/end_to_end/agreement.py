@@ -151,3 +151,28 @@ def facts(value: torch.Tensor, strides: bool) -> dict[str, Any]:
     if strides and value.numel():
         known["strides"] = [s for s, size in zip(value.stride(), value.shape) if size > 1]
     return known
+
+
+def agree_module(
+    module: torch.nn.Module, *calls: Sequence[Any], graphs: int | None = None, **counts: int
+) -> None:
+    """As `agree`, for a module that is trained: also the gradients of its parameters, and its state at the end."""
+    eager, wide = copy.deepcopy(module), copy.deepcopy(module).double()
+    compiled = cc.compile(module, options=STRICT)
+    with compiling(graphs, **counts):
+        for number, arguments in enumerate(calls):
+            runs = [
+                _module_outcome(model, copied(arguments, dtype))
+                for model, dtype in ((compiled, None), (eager, None), (wide, torch.float64))
+            ]
+            same_outcome(*runs, f"call {number}")
+    names = compiled.state_dict()
+    for name, *values in zip(names, *(m.state_dict().values() for m in (compiled, eager, wide))):
+        same_value(*values, name)
+
+
+def _module_outcome(module: torch.nn.Module, arguments: Sequence[Any]) -> Outcome:
+    module.zero_grad()
+    result = outcome(module, arguments, backward=True)
+    result.gradients += [p.grad for p in module.parameters()]
+    return result

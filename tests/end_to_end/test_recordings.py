@@ -10,8 +10,8 @@ from agreement import STRICT, compiling
 from programs import normalised, printing, wave
 
 import compiler_core as cc
-import explorer
 from compiler_core.stages import Captured
+from explorer.session import open_recording
 
 STAGES = ["source", "bytecode", "capture", "replacement", "joint", "forward", "lower", "fuse", "host",
           "kernels"]  # fmt: skip
@@ -24,7 +24,7 @@ def test_saved_and_opened_it_is_equal(tmp_path):
         for value in (x, x * 2, x.double()):
             compiled(value, value + 1)
     recorder.recording.save(tmp_path / "run.json.gz")
-    opened = explorer.open(tmp_path / "run.json.gz")
+    opened = open_recording(tmp_path / "run.json.gz")
     assert opened == recorder.recording
     assert opened.to_json() == recorder.recording.to_json()
     (frame,) = opened.frames

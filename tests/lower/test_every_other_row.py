@@ -15,6 +15,7 @@ from compiler_core.lower import (
     matmul,
     normalisation,
     pointwise,
+    pooling,
     reductions,
     views,
 )
@@ -247,6 +248,28 @@ VIEWS: dict[Any, list[Example]] = {
     aten.unfold.default: seen(aten.unfold.default, 2, 3, 1),
 }  # fmt: skip
 
+# kernel, stride, padding, ceil_mode, count_include_pad, divisor_override
+WINDOWS: list[tuple[Any, ...]] = [
+    ([2, 2],), ([2],), ([3, 2], [2, 1], [1, 0]), ([3, 3], [1, 1], [1, 1], False, False), ([2, 2], [3, 3]),
+    ([3, 3], [2, 2], [0, 0], True), ([3, 3], [2, 2], [1, 1], True, False), ([4, 3], [3, 2], [2, 1], True, True),
+    ([3, 3], [2, 2], [1, 1], False, True, 5), ([6, 5],),
+]  # fmt: skip
+IMAGES = [(t(2, 3, 7, 8),), (t(3, 7, 8, dtype=f64),), (t(2, 3, 8, 7).transpose(-1, -2),), (t(2, 3, 7, 8, dtype=bf16),)]
+IMAGES += [(t(2, 3, 7, 8).contiguous(memory_format=torch.channels_last),)]
+
+
+def _pooled_again(x: torch.Tensor, *window: Any) -> torch.Tensor:
+    """The gradient of the sum of squares of the windows' averages."""
+    result = aten.avg_pool2d(x, *window)
+    kernel, stride, padding, ceil, counts, divisor = (*window, *([], [0, 0], False, True, None)[len(window) - 1 :])
+    return aten.avg_pool2d_backward(result * 2, x, kernel, stride, padding, ceil, counts, divisor)
+
+
+POOLINGS: dict[Any, list[Example]] = {
+    aten.avg_pool2d.default: over(aten.avg_pool2d.default, *WINDOWS, on=IMAGES),
+    aten.avg_pool2d_backward.default: over(_pooled_again, *WINDOWS, on=IMAGES),
+}
+
 SQUARES = [(t(4, 4), t(4, 4)), (t(4, 4, dtype=f64).t(), t(4, 8, dtype=f64)[:, ::2])]
 MATMULS: dict[Any, list[Example]] = {
     aten.mm.default: [(lambda a, b: aten.mm(a, b.t()), SQUARES)],
@@ -274,7 +297,7 @@ NOT_RUN_HERE = {
     if "scaled" in str(op) or op in (aten._int_mm.default, aten._grouped_mm.default)
 }
 
-EXAMPLES = REDUCTIONS | NORMALISATIONS | CREATIONS | INDEXINGS | VIEWS | MATMULS
+EXAMPLES = REDUCTIONS | NORMALISATIONS | CREATIONS | INDEXINGS | POOLINGS | VIEWS | MATMULS
 
 
 def test_every_row_has_an_example() -> None:
@@ -312,12 +335,12 @@ def test_row_equals_eager(kit: Any, op: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "table", [creation, indexing, normalisation, pointwise, reductions, views, matmul]
+    "table", [creation, indexing, normalisation, pointwise, pooling, reductions, views, matmul]
 )
 def test_tables_are_disjoint(table: Any) -> None:
     others = [
         m.TABLE
-        for m in (creation, indexing, normalisation, pointwise, reductions, views, matmul)
+        for m in (creation, indexing, normalisation, pointwise, pooling, reductions, views, matmul)
         if m is not table
     ]
     assert not set(table.TABLE) & set().union(*others)

@@ -33,7 +33,7 @@ const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCod
 const readable = (s) => s < 1e-3 ? `${(s * 1e6).toFixed(0)} µs` : s < 1 ? `${(s * 1e3).toFixed(1)} ms` : `${s.toFixed(2)} s`;
 
 // Gzipped JSON, as bytes or as base64 text.
-async function unpack(packed) {
+export async function unpack(packed) {
   const bytes = typeof packed === "string" ? Uint8Array.from(atob(packed), (c) => c.charCodeAt(0)) : packed;
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Response(stream).json();

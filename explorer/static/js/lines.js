@@ -11,7 +11,7 @@ function linesSurface(pane, label) {
   element.setAttribute("aria-multiselectable", "true");
   element.setAttribute("aria-label", label);
   for (let first = 0; first < pane.lines.length; first += BLOCK) {
-    const block = make("div", "ct-block"), part = pane.lines.slice(first, first + BLOCK);
+    const block = make("div", pane.lines.length > 4 * BLOCK ? "ct-block" : ""), part = pane.lines.slice(first, first + BLOCK);
     block.setAttribute("role", "presentation");
     block.style.containIntrinsicSize = `auto 400px auto ${part.length * LINE}px`;
     block.innerHTML = part.map((html, k) => rowHtml(pane, first + k + 1, html, columns)).join("");

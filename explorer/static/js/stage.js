@@ -7,6 +7,12 @@ class Stage {
 
   get title() { return this.panes[0].title; }
 
+  // What the stage would like to have, in px.
+  get height() {
+    const lines = Math.max(...this.panes.map((pane) => pane.lines.length)) * LINE;
+    return 70 + (this.asPicture && this.shown.picture ? this.shown.picture.size[1] : lines);
+  }
+
   add(pane) {
     pane.entries = Object.entries(pane.items);
     this.panes.push(pane);
@@ -28,6 +34,7 @@ class Stage {
   frame() {
     const section = make("section", "ct-pane"), head = make("header", "ct-title");
     section.dataset.stage = this.name;
+    section.classList.toggle("wide", this.panes.some((pane) => pane.picture?.lanes.length));
     section.setAttribute("aria-label", this.title);
     this.tools = make("span", "ct-tools");
     head.append(make("span", "ct-name", this.title));

@@ -76,8 +76,7 @@ function factTables(facts, go, select) {
     folded("Time of each phase", facts.timings.length, () => bars(facts.timings)),
   ];
   if (facts.versions.length > 1)
-    parts.unshift(folded("Graphs", facts.versions.length, () => table(["graph", "version", "function", "compiled because"],
-      facts.versions.map(([name, where, reason], k) => [k + 1, name, where, reason]), "graphs")));
+    parts.unshift(folded("Versions", facts.versions.length, () => table(["version", "graph", "function", "compiled because"], facts.versions, "versions")));
   if (facts.skipped.length) parts.push(folded("Left to eager", facts.skipped.length, () => table(["function", "why"], facts.skipped, "left to eager")));
   return parts;
 }

@@ -48,6 +48,8 @@ class View {
   layout() {
     const order = [...this.stages.keys()];
     this.open.sort((a, b) => order.indexOf(a) - order.indexOf(b));
+    const tallest = Math.max(...this.open.map((name) => this.stages.get(name).height));
+    this.grid.style.setProperty("--ct-height", `${tallest}px`);
     this.grid.replaceChildren(...this.open.map((name) => this.stages.get(name).frame()));
     this.paint();
   }

@@ -151,8 +151,8 @@ def test_tall_matrix_shares_its_rows_out(tmp_path: Path) -> None:
     text = (
         program("sum", "f32", "column").replace("s1", "12").replace("  size 12 = x.size(1)\n", "")
     )
-    text = text.replace("s0", "20000").replace("  size 20000 = x.size(0)\n", "")
-    x = torch.randn(20000, 12)
+    text = text.replace("s0", "100000").replace("  size 100000 = x.size(0)\n", "")
+    x = torch.randn(100000, 12)
     for threads in (1, 2):
         program_ = built(text, tmp_path, threads=threads)
         assert ("parts" in program_.text()) == (threads == 2)

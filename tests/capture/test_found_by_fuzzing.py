@@ -1,0 +1,106 @@
+"""Programs that generated tests got wrong: objects of the program that the compiler touched or kept."""
+
+from __future__ import annotations
+
+import collections
+import gc
+import weakref
+
+import torch
+from capturing import agree
+
+import compiler_core as cc
+
+ONE = torch.ones(3)
+
+
+def test_looking_for_what_changed_makes_no_item_of_a_defaultdict():
+    def f(x, d):
+        d["y"] = x * 2
+        return d.get("b", 0), len(d)
+
+    compiled = cc.compile(f, options={"strict": True}, backend="eager")
+    for make in (lambda: {"b": 1}, lambda: {"b": 2}, lambda: collections.defaultdict(list)) * 2:
+        ours, eager = make(), make()
+        assert compiled(ONE, ours) == f(ONE, eager)
+        assert list(ours) == list(eager)
+
+
+def test_a_generator_dropped_inside_try_runs_its_finally():
+    def f(x):
+        log = []
+
+        def numbers():
+            try:
+                for i in range(5):
+                    yield x * i
+            finally:
+                log.append("closed")
+
+        pairs = list(zip("ab", numbers()))
+        return pairs[1][1] + 1, log
+
+    compiled = cc.compile(f, options={"strict": True}, backend="eager")
+    for k in (1, 2, 3):
+        ours, eager = compiled(ONE * k), f(ONE * k)
+        assert ours[1] == eager[1] == ["closed"] and torch.equal(ours[0], eager[0])
+
+
+def test_a_generator_dropped_outside_try_costs_no_break():
+    def f(x):
+        return list(zip("ab", (x * i for i in range(5))))
+
+    log = agree(lambda: f, [(ONE,), (ONE * 2,)])
+    assert log.graph_calls == 2 and log.captures[0].break_ is None
+
+
+class Tagging(type):
+    def __call__(cls, *args):
+        made = super().__call__(*args)
+        made.tag = f"{cls.__name__} {len(args)}"
+        return made
+
+
+class Pair(metaclass=Tagging):
+    def __init__(self, *items):
+        self.items = items
+
+
+def test_super_in_a_metaclass_is_found_behind_the_metaclass():
+    def f(x):
+        pair = Pair(x, x * 2)
+        return pair.items[1] + 1, pair.tag
+
+    compiled = cc.compile(f, options={"strict": True}, backend="eager")
+    for k in (1, 2, 3):
+        ours, eager = compiled(ONE * k), f(ONE * k)
+        assert torch.equal(ours[0], eager[0]) and ours[1] == eager[1] == "Pair 2"
+
+
+class Holder:
+    pass
+
+
+def test_a_compile_keeps_no_object_of_the_program_alive():
+    def f(x, holder):
+        return x * 2 + len(holder.items)
+
+    compiled = cc.compile(f, options={"strict": True}, backend="eager")
+    compiled(torch.ones(9), _holder([0]))  # what the first compile of a process loads
+    gc.collect()
+    gc.disable()
+    try:
+        for size in (2, 3, 3):
+            x, holder = torch.ones(size), _holder([1] * size)
+            alive = weakref.ref(x), weakref.ref(holder)
+            compiled(x, holder)
+            del x, holder
+            assert [reference() for reference in alive] == [None, None]
+    finally:
+        gc.enable()
+
+
+def _holder(items):
+    holder = Holder()
+    holder.items = items
+    return holder
