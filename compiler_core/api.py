@@ -10,7 +10,7 @@ import functools
 import threading
 import types
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -72,7 +72,7 @@ def _on_frame(view: FrameView, entries: list[Entry]) -> Decision:
     try:
         if waited and any(e.guard_table.check(view.locals) for e in _hook.entries(view.code)):
             return SkipOnce("another thread compiled this version in the meantime")
-        with _unprofiled():
+        with _unprofiled(), _unhooked():
             return compile_frame(view, entries, ACTIVE.request, _session.recorder, _hook.opaque)
     finally:
         _one_at_a_time.release()
@@ -86,6 +86,17 @@ def _unprofiled() -> Iterator[None]:
         yield
     finally:
         torch.autograd._enable_record_function(True)  # type: ignore[attr-defined]
+
+
+def _unhooked() -> AbstractContextManager[Any]:
+    """The program's hooks on saved tensors (checkpointing has some) see none that a compile saves."""
+    if torch._C._autograd._top_saved_tensors_default_hooks(False) is None:
+        return nullcontext()
+    return torch.autograd.graph.saved_tensors_hooks(_identity, _identity)
+
+
+def _identity(value: Any) -> Any:
+    return value
 
 
 def _on_error(error: Exception) -> bool:

@@ -17,6 +17,11 @@ from typing import Any
 
 import torch
 
+from compiler_core.autodiff.batch_norm import (
+    batch_norm,
+    batch_norm_backward,
+    batch_norm_without_running,
+)
 from compiler_core.autodiff.borrowed import decomposition_table
 from compiler_core.autodiff.layout import like
 
@@ -40,9 +45,7 @@ FROM_TORCH: tuple[Any, ...] = (
     _aten._prelu_kernel_backward.default,
     # normalisation
     _aten.native_group_norm.default, _aten.native_group_norm_backward.default,
-    _aten.native_batch_norm_backward.default, _aten._native_batch_norm_legit.default,
-    _aten._native_batch_norm_legit_no_training.default,
-    _aten._native_batch_norm_legit.no_stats, _aten._native_batch_norm_legit_functional.default,
+    _aten._native_batch_norm_legit.default, _aten._native_batch_norm_legit_no_training.default,
     _aten._batch_norm_with_update_functional.default, _aten.batch_norm_backward.default,
     # reductions
     _aten.norm.Scalar, _aten.norm.ScalarOpt_dim, _aten.dist.default, _aten.trace.default,
@@ -107,6 +110,9 @@ def cat_of_repeats(self: Tensor, repeats: Sequence[int]) -> Tensor:
 
 
 OURS: dict[Any, Callable[..., Any]] = {
+    _aten._native_batch_norm_legit_functional.default: batch_norm,
+    _aten._native_batch_norm_legit.no_stats: batch_norm_without_running,
+    _aten.native_batch_norm_backward.default: batch_norm_backward,
     _aten.copy.default: copy,
     _aten.nll_loss_forward.default: nll_loss_forward,
     _aten.nll_loss_backward.default: nll_loss_backward,

@@ -126,8 +126,23 @@ def test_hidden_bases_come_from_the_views_built_on_them(staged: Any) -> None:
     assert origins(run)["tangent_2"] == ("backward", {"getitem", "getitem_1"})
 
 
-def test_recomputed_nodes_name_the_joint_node_in_both_graphs(staged: Any) -> None:
+def test_recomputed_nodes_name_themselves_and_what_needs_them(staged: Any) -> None:
     parts = staged(lambda x: x.sin().cos(), draw(3)).partitioned
-    for module in (parts.forward, parts.backward):
-        by_name = {n.name: n.meta["origins"] for n in module.graph.nodes}
-        assert by_name["sin"] == {"joint:sin"}
+    forward, backward = (
+        {n.name: n.meta["origins"] for n in module.graph.nodes}
+        for module in (parts.forward, parts.backward)
+    )
+    assert forward["sin"] == {"joint:sin"}
+    assert backward["sin"] == {"joint:sin", "joint:sin_1"}  # sin(sin(x)) is the gradient of cos
+    assert backward["sin_1"] == {"joint:sin_1"}
+
+
+def test_values_made_again_name_what_keeps_their_operands(staged: Any) -> None:
+    """`x * w` is made again for the product because x is kept for the gradient of w anyway."""
+    run = staged(lambda x, w, v: (x.exp() * w) @ v, draw(4, 8), draw(8), draw(8, 8))
+    backward = {n.name: n.meta["origins"] for n in run.partitioned.backward.graph.nodes}
+    made_again = backward["mul"]
+    reads_exp = {u.name for u in run.joint.graph.graph.nodes if u.meta["phase"] == "backward"}
+    assert "joint:mul" in made_again and len(made_again) >= 3
+    assert {origin.removeprefix("joint:") for origin in made_again} - {"mul"} <= reads_exp
+

@@ -82,7 +82,7 @@ def test_opens_without_torch(tmp_path: Path) -> None:
     recorder().recording.save(tmp_path / "r.gz")
     script = (
         "import sys; sys.modules['torch'] = None\n"
-        "import explorer; r = explorer.open(sys.argv[1]); print(r.frames[0].versions[0].name)"
+        "import explorer; r = explorer.open(sys.argv[1]); print(r.recording.frames[0].versions[0].name)"
     )
     root = Path(__file__).resolve().parents[2]
     done = subprocess.run(

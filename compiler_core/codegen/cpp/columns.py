@@ -133,13 +133,16 @@ def _is_repeated(k: KernelText, s: Statement) -> bool:
 
 
 @contextmanager
-def _columns(tile: Tile, block: Block) -> Iterator[None]:
-    """The loop over the tile's columns, with the values that the block uses of earlier groups."""
+def _columns(tile: Tile, block: Block, *besides: str) -> Iterator[None]:
+    """The loop over the tile's columns, with the values of earlier groups that the block uses.
+
+    besides: names that are used behind the block, such as the value of a reduction.
+    """
     k, name = tile.k, tile.k.names[tile.axis.name]
     heads = ["#pragma omp simd"] if is_plain(block) else []
     header = f"for (int64_t {name} = {tile.start}; {name} < {tile.end}; ++{name}) {{"
     with k.writer.block(*heads, header):
-        used = _used_by(block)
+        used = _used_by(block) | set(besides)
         for statement in tile.constants.values():
             if statement.name in used:
                 k.write_again(statement)
@@ -185,7 +188,8 @@ def _write_rows(
     """For each row, for each column: take in."""
     k = tile.k
     texts = _texts(tile, reduce, names, row)
-    with loops(k, reduce.axes, first=bounds, serves=reduce), _columns(tile, reduce.body):
+    inner = _columns(tile, reduce.body, reduce.value)
+    with loops(k, reduce.axes, first=bounds, serves=reduce), inner:
         write_block(k, reduce.body)
         for text in fold.take:
             value, position = k.names[reduce.value], k.index(position_in(reduce.axes))

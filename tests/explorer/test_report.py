@@ -1,0 +1,135 @@
+"""`explore`, `open` and the `Report` that both give."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from explored import break_report, handle_of, mlp_report, wave, wave_report
+
+import explorer
+from compiler_core.errors import GraphBreakError, OptionError
+
+
+def test_stages_print_and_run() -> None:
+    report = wave_report()
+    assert "torch.sin(x)" in report.capture and "aten.sin" in report.joint
+    assert "for (int64_t" in report.kernels["sin_cos_add_0"].source
+    for form, text in {"triton": "@triton.jit", "ttir": "tt.func", "ptx": ".version", "llir": "define"}.items():
+        assert text in getattr(report.kernels["forward/sin_cos_add_0"], form)
+    x, y = torch.randn(64, 32), torch.randn(64, 32)
+    for stage in (report.capture, report.joint, report.lower, report.fuse):
+        torch.testing.assert_close(stage.run(x, y)[0], wave(x, y))
+    assert report.code.captured.text() == report.capture
+    assert "capture" in str(report.timings) and repr(report.joint) == report.joint
+    assert torch.equal(report.result, report.result)
+
+
+def test_every_stage_is_within_tolerance() -> None:
+    for report in (wave_report(), mlp_report(), break_report()):
+        checks = report.check()
+        assert len(checks) >= 6 and {row[-1] for row in checks} == {"ok"}
+    assert {row[2] for row in mlp_report().check()} == {"", "forward", "backward"}
+
+
+def test_grad_leaves_the_arguments_alone_and_records_a_backward_pass() -> None:
+    x = torch.randn(4, 4)
+    report = explorer.explore(lambda x: (x.sin() * x).sum(), x, grad=True)
+    assert not x.requires_grad and x.grad is None
+    assert "cos" in report.backward and any(name.startswith("backward/") for name in report.kernels)
+
+
+def test_exploring_twice_compiles_twice() -> None:
+    first, second = (explorer.explore(wave, torch.ones(3), torch.ones(3)) for _ in range(2))
+    assert repr(first) == repr(second) and "1 graph, 0 breaks" in repr(first)
+
+
+def test_the_selection_lights_what_links_say() -> None:
+    report = wave_report()
+    sin, cos = handle_of(report, "capture", "sin"), handle_of(report, "capture", "cos")
+    report.selected = {sin}
+    assert report.selected == {sin} and report.lit == report.links.lit(sin)
+    assert handle_of(report, "joint", "sin") in report.lit and cos not in report.lit
+    with pytest.raises(KeyError, match="no such item"):
+        report.selected = ["capture:nothing"]
+    assert report.selected == {sin}
+    report.selected = ()
+    assert report.lit == frozenset()
+
+
+def test_of_several_graphs_each_is_told_apart() -> None:
+    report = break_report()
+    assert report.joint.count("def joint") == 3 and "# with_break/0" in report.joint
+    assert len(report.breaks) == 2 and report.breaks[0][0].endswith(":60")
+    assert "Remove the print" in str(report.breaks)
+    assert "break at" in str(report) and "do: " in str(report)
+
+
+def test_saved_and_opened_it_says_the_same(tmp_path: Path) -> None:
+    report = wave_report()
+    path = report.save(tmp_path / "wave.cutaway.gz")
+    opened = explorer.open(path)
+    assert opened.name == "wave" and opened.recording == report.recording
+    assert str(opened) == str(report) and opened.joint == report.joint
+    assert opened.kernels["sin_cos_add_0"].ptx == report.kernels["sin_cos_add_0"].ptx
+    for use in (lambda: opened.code, opened.check, lambda: opened.joint.run(1)):
+        with pytest.raises(ValueError, match="from a file"):
+            use()
+    assert report.save(tmp_path / "wave.html").stat().st_size < 1_000_000
+    with pytest.raises(OptionError, match="neither"):
+        report.save(tmp_path / "wave.txt")
+
+
+def test_reading_needs_neither_torch_nor_jupyter(tmp_path: Path) -> None:
+    wave_report().save(tmp_path / "w.gz")
+    script = (
+        "import sys\nfor name in ('torch', 'anywidget', 'IPython', 'ipywidgets', 'nbconvert'): sys.modules[name] = None\n"
+        f"import explorer; r = explorer.open({str(tmp_path / 'w.gz')!r}); r.selected = r.on_line(int(sys.argv[1]))\n"
+        f"print(len(r.lit)); str(r); r.save({str(tmp_path / 'w.html')!r})"
+    )
+    line = next(n for (_, n), x in wave_report()._ledger.items() if "torch.sin" in x.text)
+    done = subprocess.run([sys.executable, "-c", script, str(line)], capture_output=True, text=True,
+                          cwd=Path(__file__).resolve().parents[2])  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) == len(wave_report().links.lit(*wave_report().on_line(line)))
+
+
+def test_wrong_names_say_what_there_is() -> None:
+    report = wave_report()
+    with pytest.raises(AttributeError, match="did you mean 'joint'"):
+        report.jont  # noqa: B018
+    with pytest.raises(KeyError, match="sin_cos_add_0"):
+        report.kernels["sin"]
+    with pytest.raises(AttributeError, match="has no 'metal'; it has: cpp, triton"):
+        report.kernels["sin_cos_add_0"].metal  # noqa: B018
+
+
+def test_errors_of_the_function_and_of_arguments_are_raised() -> None:
+    with pytest.raises(ZeroDivisionError):
+        explorer.explore(lambda x: x + 1 / 0, torch.ones(2))
+    with pytest.raises(GraphBreakError):
+        explorer.explore(lambda x: print(x), torch.ones(2), fullgraph=True)
+    with pytest.raises(OptionError, match="unknown target"):
+        explorer.explore(wave, torch.ones(2), torch.ones(2), targets=("cuda:x",))
+
+
+def test_a_backend_that_only_captures_gives_a_report_too() -> None:
+    report = explorer.explore(wave, torch.ones(2), torch.ones(2), backend="eager")
+    assert "torch.sin" in report.capture and not report.kernels and "no joint" in report.joint
+
+
+def test_twins_are_shown_everywhere_and_escape() -> None:
+    report = explorer.explore(hostile, torch.ones(2))
+    data = report._repr_mimebundle_()
+    data = data[0] if isinstance(data, tuple) else data
+    assert data["text/plain"] == str(report)
+    html = data["text/html"]
+    assert "<script" not in html and "<img" not in html and "<svg" not in html and "&lt;img" in html
+
+
+def hostile(x):
+    tag = "</script><img src=x onerror=\"document.title='broken'\">"
+    return x + len(tag)
