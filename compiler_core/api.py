@@ -294,8 +294,9 @@ def stats() -> Counters:
 
 
 def reset() -> None:
-    """Forget every compiled version, the counters and the process's recording."""
+    """Forget every compiled version, the counters and the process's own recording; not that of a `record()`."""
     _hook.reset()
     counters.clear()
     forget_frames()
-    _session.recorder = Recorder()
+    if not _session.recorder.keeps_text:
+        _session.recorder = Recorder()

@@ -1,9 +1,9 @@
 """The explorer: a compile as linked panes, tables and reports.
 
-    import explorer
-    report = explorer.explore(fn, x, y)            # compile, run, look at every stage
-    report = explorer.open("run.cutaway.gz")       # a saved one; needs no torch
-    %load_ext explorer                             # `%%compile f(x, y)` in a notebook
+import explorer
+report = explorer.explore(fn, x, y)            # compile, run, look at every stage
+report = explorer.open("run.cutaway.gz")       # a saved one; needs no torch
+%load_ext explorer                             # `%%compile f(x, y)` in a notebook
 """
 
 from __future__ import annotations

@@ -20,8 +20,21 @@ __all__ = ["CellError", "cell_names", "renamed", "renamed_cells"]
 class CellError(Exception):
     """An error about a cell: what, and the cell's lines around it with a mark. Shown without a traceback."""
 
-    def __init__(self, message: str, source: str = "", line: int = 0, column: int | None = None, name: str = "cell"):
-        self.message, self.source, self.line, self.column, self.name = message, source, line, column, name
+    def __init__(
+        self,
+        message: str,
+        source: str = "",
+        line: int = 0,
+        column: int | None = None,
+        name: str = "cell",
+    ):
+        self.message, self.source, self.line, self.column, self.name = (
+            message,
+            source,
+            line,
+            column,
+            name,
+        )
         super().__init__(self.text())
 
     def text(self) -> str:
@@ -52,7 +65,9 @@ def cell_names() -> dict[str, str]:
 def renamed_cells(recording: Recording) -> Recording:
     """The recording with cells called by their names."""
     files = {frame.file for frame in recording.frames}
-    text = "".join(r.text for f in recording.frames for v in f.versions for r in v.stages if r.name == "source")
+    text = "".join(
+        r.text for f in recording.frames for v in f.versions for r in v.stages if r.name == "source"
+    )
     names = {file: name for file, name in cell_names().items() if file in files or file in text}
     return renamed(recording, names) if names else recording
 

@@ -43,9 +43,7 @@ def write_report(recordings: Sequence[tuple[str, Recording]], path: Path) -> Non
     write_atomically(Path(path), report_html(recordings).encode())
 
 
-def report_html(
-    recordings: Sequence[tuple[str, Recording]], show: Sequence[str] = ()
-) -> str:
+def report_html(recordings: Sequence[tuple[str, Recording]], show: Sequence[str] = ()) -> str:
     """The page of several named recordings; `show` names the stages that are open at first."""
     payload = [linked_payload(recording, name, show) for name, recording in recordings]
     page = _PAGE.replace("{css}", style()).replace("{js}", script())

@@ -28,7 +28,9 @@ def register(shell: Any) -> None:
     compile_.__doc__ = help_text()
     shell.register_magic_function(compile_, "cell", "compile")
     completer = getattr(shell, "Completer", None)
-    if completer is not None and not any(m.__name__ == "complete_compile" for m in completer.custom_matchers):
+    if completer is not None and not any(
+        m.__name__ == "complete_compile" for m in completer.custom_matchers
+    ):
         completer.custom_matchers.append(_matcher())
 
 
@@ -81,7 +83,7 @@ def _explore(cell: Cell, call: Call, request: Request) -> Report:
 def _matcher() -> Any:
     from IPython.core.completer import SimpleCompletion, SimpleMatcherResult, context_matcher
 
-    @context_matcher()  # type: ignore[misc]
+    @context_matcher()  # type: ignore[untyped-decorator]
     def complete_compile(context: Any) -> Any:
         first = context.full_text.split("\n", 1)[0]
         if context.cursor_line or not first.startswith("%%compile "):

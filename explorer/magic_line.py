@@ -33,7 +33,9 @@ OPTIONS = {
     o.name: o
     for o in (
         MagicOption("--backend", "B", "what runs the graphs", ("cutaway", "eager")),
-        MagicOption("--target", "T", "a further target to compile for; needs no GPU", TARGETS, True, True),
+        MagicOption(
+            "--target", "T", "a further target to compile for; needs no GPU", TARGETS, True, True
+        ),
         MagicOption("--show", "STAGES", "which panes are open at first", tuple(STAGES), True),
         MagicOption("--fullgraph", "", "a graph break is an error"),
         MagicOption("--grad", "", "arguments get gradients, and the backward pass runs too"),
@@ -117,7 +119,9 @@ def completions(line: str) -> list[str]:
 
 def help_text() -> str:
     """What `%%compile?` shows."""
-    rows = [f"  {f'{o.name} {o.value}'.strip():16s} {o.help}{_words_of(o)}" for o in OPTIONS.values()]
+    rows = [
+        f"  {f'{o.name} {o.value}'.strip():16s} {o.help}{_words_of(o)}" for o in OPTIONS.values()
+    ]
     return _HELP.format(options="\n".join(rows))
 
 

@@ -37,7 +37,7 @@ box.dataset.ready = "1";
 </script>"""
 
 
-class LivePanes(Preprocessor):  # type: ignore[misc]
+class LivePanes(Preprocessor):
     """Replaces our widgets by HTML that needs neither a kernel nor a network."""
 
     def preprocess(self, notebook: Any, resources: Any) -> tuple[Any, Any]:
@@ -57,14 +57,14 @@ class LivePanes(Preprocessor):  # type: ignore[misc]
         return notebook, resources
 
 
-class CutawayExporter(HTMLExporter):  # type: ignore[misc]
+class CutawayExporter(HTMLExporter):
     """`jupyter nbconvert --to cutaway`: HTML with live panes, that loads nothing."""
 
     export_from_notebook = "HTML with live Cutaway panes"
 
     def __init__(self, *args: Any, **kwargs: Any):
-        super().__init__(*args, **kwargs)
-        self.register_preprocessor(LivePanes(parent=self), enabled=True)
+        super().__init__(*args, **kwargs)  # type: ignore[no-untyped-call]
+        self.register_preprocessor(LivePanes(parent=self), enabled=True)  # type: ignore[no-untyped-call]
         self.require_js_url = self.jquery_url = self.mathjax_url = self.mermaid_js_url = ""
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler_core.errors import BAD_VALUE, OptionError, closest
 from compiler_core.provenance import Handle
-from compiler_core.recording import Recording, StageRecord, Version
+from compiler_core.recording import Recording, StageRecord, Version, write_atomically
 from explorer.html import report_html
 from explorer.joined import Shown, joined, versions_of
 from explorer.links import Links
@@ -76,7 +76,10 @@ class Report:
     @property
     def source(self) -> Section:
         """The program, with what was made of each line."""
-        rows = [(f"{Path(file).name}:{n}", *line.cells(), line.text) for (file, n), line in self._ledger.items()]
+        rows = [
+            (f"{Path(file).name}:{n}", *line.cells(), line.text)
+            for (file, n), line in self._ledger.items()
+        ]
         columns = ("line", "graphs", "breaks", "guards", "kernels", "source")
         return Section(str(Rows(columns, rows, "no source: nothing was compiled")))
 
@@ -96,7 +99,11 @@ class Report:
     def _live(self, name: str, target: str) -> Any:
         if not self.compilations:
             return None
-        values = {"capture": self.code.captured, "joint": self.code.joint, "forward": self.code.partitioned}
+        values = {
+            "capture": self.code.captured,
+            "joint": self.code.joint,
+            "forward": self.code.partitioned,
+        }
         if name in ("lower", "fuse"):
             part = self.code.part("forward", target)
             return part.lowered if name == "lower" else part.fused
@@ -137,7 +144,9 @@ class Report:
 
     @property
     def timings(self) -> Rows:
-        rows = [(phase, f"{1e3 * seconds:.2f} ms") for phase, seconds in timing_rows(self.recording)]
+        rows = [
+            (phase, f"{1e3 * seconds:.2f} ms") for phase, seconds in timing_rows(self.recording)
+        ]
         return Rows(("phase", "time"), rows, "no times")
 
     def check(self) -> Rows:
@@ -174,12 +183,9 @@ class Report:
         chosen = frozenset([handles] if isinstance(handles, str) else handles)
         if unknown := sorted(chosen - self.links.origins.keys()):
             raise KeyError(f"no such item: {', '.join(unknown[:3])}")
-        self._follow(chosen)
+        self._selected = chosen
         if self._widget is not None:
             self._widget.selected = sorted(chosen)
-
-    def _follow(self, chosen: frozenset[Handle]) -> None:
-        self._selected = chosen
 
     @property
     def lit(self) -> frozenset[Handle]:
@@ -194,15 +200,16 @@ class Report:
             from explorer.widgets.linked import LinkedWidget
 
             self._widget = LinkedWidget.of(self)
-            self._widget.observe(lambda change: self._follow(frozenset(change["new"])), "selected")
+            self._widget.observe(self._follow, "selected")
         return self._widget
+
+    def _follow(self, change: Any) -> None:
+        self._selected = frozenset(change["new"])
 
     def save(self, path: str | Path) -> Path:
         """Write `x.html`, a page that needs nothing, or `x.cutaway.gz`, a recording for `explorer.open`."""
         path = Path(path)
         if path.suffix == ".html":
-            from compiler_core.recording import write_atomically
-
             write_atomically(path, report_html([(self.name, self.recording)], self.show).encode())
         elif path.suffix == ".gz":
             self.recording.save(path)

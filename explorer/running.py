@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import traceback
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +17,10 @@ from explorer.cells import CellError
 
 __all__ = ["Call", "Cell"]
 
-_EXAMPLE = "put the call behind %%compile, as in `%%compile {name}(x)`, or into the cell's last line"
+_EXAMPLE = (
+    "put the call behind %%compile, as in `%%compile {name}(x)`, or into the cell's last line"
+)
+_GENERATED = re.compile(r"^__(resume|native|step)_at_\d+_")  # before the names of compiled parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ class Cell:
         own = [f.lineno for f in frames if f.filename == self.file and f.lineno]
         message = f"{type(error).__name__}: {error}"
         if own and (last := frames[-1]).filename != self.file and not _is_library(last.filename):
-            message += f"\nraised in {last.filename}:{last.lineno}, {last.name}"
+            message += f"\nraised in {last.filename}:{last.lineno}, {_GENERATED.sub('', last.name)}"
         return self.error(message, own[-1] if own else otherwise)
 
     def line_of(self, where: str | None, otherwise: int) -> int:
@@ -75,7 +79,9 @@ class Cell:
     def run(self, takes_last: bool) -> None:
         """Run the cell; with `takes_last`, its last line is kept as the example if it is a call of its own."""
         tree = self._parsed()
-        self._defined = [n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        self._defined = [
+            n.name for n in tree.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))
+        ]
         if takes_last and tree.body and (call := _call_in(tree.body[-1])):
             self._last = call
             tree.body.pop()
@@ -88,7 +94,9 @@ class Cell:
         try:
             return ast.parse(self.body, self.file)
         except SyntaxError as error:
-            raise self.error(f"{type(error).__name__}: {error.msg}", error.lineno or 1, (error.offset or 1) - 1) from None
+            raise self.error(
+                f"{type(error).__name__}: {error.msg}", error.lineno or 1, (error.offset or 1) - 1
+            ) from None
 
     # ------------------------------------------------------------------ what to call
 
@@ -97,20 +105,29 @@ class Cell:
         try:
             node = ast.parse(text, mode="eval").body
         except SyntaxError as error:
-            raise self.error(f"this is no call: {error.msg}", 1, column + (error.offset or 1) - 1) from None
+            raise self.error(
+                f"this is no call: {error.msg}", 1, column + (error.offset or 1) - 1
+            ) from None
         if isinstance(node, ast.Call):
             return Call(node, 1, column=column)
-        raise self.error(f"this is no call: {_EXAMPLE.format(name=text.split('(')[0] or 'f')}", 1, column)
+        raise self.error(
+            f"this is no call: {_EXAMPLE.format(name=text.split('(')[0] or 'f')}", 1, column
+        )
 
     def last_call(self) -> Call:
         """The example in the cell's last line, or a call of its one function that needs no arguments."""
         if self._last is not None:
             return self._last
         if not self._defined:
-            raise self.error("the cell defines no function and calls none: there is nothing to compile", 1)
+            raise self.error(
+                "the cell defines no function and calls none: there is nothing to compile", 1
+            )
         if len(self._defined) > 1:
             names = ", ".join(self._defined)
-            raise self.error(f"the cell defines several functions ({names}): {_EXAMPLE.format(name=self._defined[-1])}", 1)
+            raise self.error(
+                f"the cell defines several functions ({names}): {_EXAMPLE.format(name=self._defined[-1])}",
+                1,
+            )
         (name,) = self._defined
         if _needs_arguments(self.names[name]):
             raise self.error(f"{name} takes arguments: {_EXAMPLE.format(name=name)}", 1)
@@ -122,7 +139,9 @@ class Cell:
         """The function and its arguments, evaluated."""
         fn = self._value(call.node.func, call)
         if not callable(fn):
-            raise self.error(f"{ast.unparse(call.node.func)} is a {type(fn).__name__}, not a function", call.line)
+            raise self.error(
+                f"{ast.unparse(call.node.func)} is a {type(fn).__name__}, not a function", call.line
+            )
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for node in call.node.args:
@@ -158,7 +177,10 @@ def _call_in(statement: ast.stmt) -> Call | None:
 def _needs_arguments(fn: Any) -> bool:
     required = (inspect.Parameter.empty,)
     parameters = inspect.signature(fn).parameters.values()
-    return any(p.default in required and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters)
+    return any(
+        p.default in required and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        for p in parameters
+    )
 
 
 def _is_library(file: str) -> bool:
@@ -168,4 +190,4 @@ def _is_library(file: str) -> bool:
 def _number(shell: Any) -> int:
     """The number of the running cell: IPython's counter is one ahead inside of it."""
     known = getattr(shell.compile, "_filename_map", None) or {}
-    return next(reversed(known.values()), shell.execution_count)
+    return int(next(reversed(known.values()), shell.execution_count))

@@ -39,7 +39,9 @@ def text_twin(report: Report, width: int = 110) -> str:
     from rich.table import Table
 
     out = io.StringIO()
-    console = Console(file=out, width=width, color_system=None, force_jupyter=False, highlight=False)
+    console = Console(
+        file=out, width=width, color_system=None, force_jupyter=False, highlight=False
+    )
     console.print(f"{literal(report.name)}: {report.summary()}")
     table = Table("line", box=box.SIMPLE, pad_edge=False)
     for column in ("graphs", "breaks", "guards", "kernels"):
@@ -54,7 +56,10 @@ def text_twin(report: Report, width: int = 110) -> str:
     if table.row_count:
         console.print(table)
     for row in break_rows(report.recording):
-        console.print(f"break at {literal(row['place'])}: {literal(row['reason'])} [{row['code']}]", markup=False)
+        console.print(
+            f"break at {literal(row['place'])}: {literal(row['reason'])} [{row['code']}]",
+            markup=False,
+        )
         for hint in row["hints"]:
             console.print(f"  do: {literal(hint)}")
     for frame in report.recording.frames:
@@ -70,7 +75,9 @@ def html_twin(report: Report) -> str:
     parts = [f"<p><b>{escape(report.name)}</b>: {escape(report.summary())}</p>"]
     parts.append(_folded("Source", report.source, is_open=True))
     if len(report.breaks):
-        parts.append(f"<details open><summary>Graph breaks</summary>{report.breaks._repr_html_()}</details>")
+        parts.append(
+            f"<details open><summary>Graph breaks</summary>{report.breaks._repr_html_()}</details>"
+        )
     for stage in _IN_TWIN:
         if any(s.record.name == stage for s in report._shown):
             parts.append(_folded(STAGES[stage], report.stage(stage)))

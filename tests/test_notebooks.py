@@ -10,6 +10,7 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parent.parent
+_WIDGET = "application/vnd.jupyter.widget-view+json"
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
@@ -18,8 +19,20 @@ def test_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]))
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    text = "\n".join(o.get("text", "") for c in notebook.cells for o in c.get("outputs", []))
-    assert "WRONG" not in text and "equal to eager: True" in text
+    outputs = [o for c in notebook.cells for o in c.get("outputs", [])]
+    text = "\n".join(o.get("text", "") + o.get("data", {}).get("text/plain", "") for o in outputs)
+    assert "WRONG" not in text and "equal to eager: True" in text and "falling: True" in text
+    assert sum(_WIDGET in o.get("data", {}) for o in outputs) == _cells(notebook, "%%compile")
+
+
+def test_notebooks_are_committed_without_widget_state() -> None:
+    """GitHub refuses a whole notebook whose widget metadata has no state; committed ones have neither."""
+    for path in NOTEBOOKS:
+        assert "widgets" not in nbformat.read(path, as_version=4).metadata, path
+
+
+def _cells(notebook: nbformat.NotebookNode, start: str) -> int:
+    return sum(c.source.startswith(start) and "--quiet" not in c.source for c in notebook.cells)
 
 
 def test_notebooks_are_committed_without_outputs() -> None:

@@ -33,14 +33,13 @@ class Input:
     """One input of the trace.
 
     `leaf` is what gradients are asked for; `value` what the graph reads and writes, the same tensor
-    unless the input is not a leaf (then a copy of it, which may be written as in eager).
+    unless the input is not a leaf (then one computed from it, which may be written as in eager).
     """
 
     leaf: Any
     value: Any
     before: Any  # the fake tensor that `value` stood for at the start
     grad_fn: Any
-    copy: fx.Node | None = None
 
     @property
     def is_written(self) -> bool:
@@ -60,7 +59,7 @@ class Input:
             raise refuse(METADATA_MUTATION, f"input {name}")
 
 
-def functional_input(fake: Any, requires_grad: bool, is_leaf: bool, graph: fx.Graph) -> Input:
+def functional_input(fake: Any, requires_grad: bool, is_leaf: bool) -> Input:
     """Wrap an input so that autograd treats it as it would treat the real one."""
     leaf = to_functional(fake)
     if not isinstance(fake, torch.Tensor):
@@ -69,8 +68,24 @@ def functional_input(fake: Any, requires_grad: bool, is_leaf: bool, graph: fx.Gr
     if is_leaf or not requires_grad:
         return Input(leaf, leaf, unwrap(leaf), None)
     with torch.enable_grad():
-        value = leaf.clone()  # erased after the trace: it only makes the input a non-leaf
-    return Input(leaf, value, unwrap(value), value.grad_fn, next(iter(reversed(graph.nodes))))
+        value = _WithHistory.apply(leaf, to_functional(fake))
+    return Input(leaf, value, unwrap(value), value.grad_fn)
+
+
+class _WithHistory(torch.autograd.Function):
+    """The second tensor, as if computed from the first: no leaf, and no view of one either.
+
+    A clone would do but for its strides, which are not those of an input with gaps or expanded.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, leaf: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+        ctx.mark_dirty(value)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return gradient, None
 
 
 class Forward(fx.Interpreter):

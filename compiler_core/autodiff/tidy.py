@@ -3,7 +3,7 @@
 In: the graph that `make_fx` wrote and the facts learned while it did. Out: a `Joint`.
 
 Establishes: placeholders are the captured inputs under their names, then tangents; only nodes that
-an output needs; no aliases, no-op views or input copies; no random operator; origins and phase on
+an output needs; no aliases or no-op views; no random operator; origins and phase on
 every node.
 Keeps: order, names, values, `meta["val"]`.
 """
@@ -43,7 +43,6 @@ class Facts:
     diff_outputs: tuple[int, ...]
     diff_inputs: tuple[int, ...]
     reaches: tuple[tuple[int, ...], ...]
-    copies: frozenset[fx.Node]  # copies that stood for inputs that are no leaves
 
 
 def joint(captured: Captured, traced: fx.GraphModule, ledger: Ledger, facts: Facts) -> Joint:
@@ -100,7 +99,7 @@ class _Builder:
     def _copy(self, node: fx.Node) -> None:
         if node.op == "call_function" and is_random(node):
             raise refuse(RANDOM, f"{node.target} from {', '.join(sorted(node.meta['origins']))}")
-        if node in self._facts.copies or _is_same_value(node):
+        if _is_same_value(node):
             self._new[node] = self._new[node.args[0]]  # type: ignore[index]
             return
         new = self._scalar(node) or self._graph.node_copy(node, lambda n: self._new[n])

@@ -95,7 +95,6 @@ class _Trace:
         return tidy.Facts(
             outputs=self._outputs, plan=self._plan, written=self._written, diff_outputs=self._diff_outputs,
             diff_inputs=self._diff_inputs, reaches=self._reaches,
-            copies=frozenset(i.copy for i in self._inputs if i.copy is not None),
         )  # fmt: skip
 
     def _traced(self, *fakes: Any) -> tuple[Any, ...]:
@@ -105,7 +104,7 @@ class _Trace:
             made.meta["origins"], made.meta["phase"] = {capture_handle(node)}, "forward"
         with borrowed.FunctionalTensorMode():
             self._inputs = [
-                functional_input(fake, self._needs_grad(node), _is_leaf(node), graph)
+                functional_input(fake, self._needs_grad(node), _is_leaf(node))
                 for fake, node in zip(fakes, self._nodes)
             ]
             self.ledger.settle((), "forward")

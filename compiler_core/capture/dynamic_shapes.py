@@ -74,4 +74,4 @@ def size_guards(trace: Trace) -> SizeGuards:
     inputs = {entry.first_node: entry for entry in trace.builder.inputs}
     texts = {symbol: inputs[n].source.size(dim).guard() for symbol, (n, dim, _) in sizes.places.items()}  # fmt: skip
     texts |= {symbol: source.guard() for symbol, (source, _) in sizes.numbers.items()}
-    return SizeGuards(trace.builder.shape_env, texts)
+    return SizeGuards(trace.builder.shape_env, texts | sizes.strides)

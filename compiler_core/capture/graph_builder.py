@@ -102,6 +102,7 @@ class GraphBuilder:
         self._by_fake[id(fake)] = value
         for dim in dynamic:
             self.sizes.note(fake.shape[dim].node.expr, node, dim, fake.shape[dim])
+        self.sizes.fix_strides(fake, source.guard())
         if guarded:
             reason = "it is an input of the graph"
             self.trace.guard("tensor", source, real, reason, dynamic=dynamic)

@@ -100,11 +100,20 @@ class Sizes:
     graph: fx.Graph
     places: dict[Any, tuple[fx.Node, int, Any]] = field(default_factory=dict)  # node, dim, SymInt
     numbers: dict[Any, tuple[Source, Any]] = field(default_factory=dict)  # ints from outside
+    strides: dict[Any, str] = field(default_factory=dict)  # guard text of a stride that was fixed
     nodes: dict[Any, fx.Node] = field(default_factory=dict)
     number_input: Callable[[Source, Any], fx.Node] = field(default=None)  # type: ignore[assignment]
 
     def note(self, symbol: Any, node: fx.Node, dim: int, number: Any) -> None:
         self.places.setdefault(symbol, (node, dim, number))
+
+    def fix_strides(self, fake: torch.Tensor, text: str) -> None:
+        """Make a stride that follows from no size the number it is: the tensor's guard compares it."""
+        for dim, stride in enumerate(fake.stride()):
+            symbol = stride.node.expr if isinstance(stride, torch.SymInt) else None
+            if isinstance(symbol, sympy.Symbol) and symbol not in self.places:
+                self.strides[symbol] = f"{text}.stride({dim})"
+                int(stride)
 
     def node(self, number: Any, create: Callable[..., fx.Node]) -> fx.Node:
         """The node that computes a symbolic number. Raises NoForm."""

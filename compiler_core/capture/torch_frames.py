@@ -10,6 +10,7 @@ Source: torch/csrc/dynamo/eval_frame_cpp.cpp and cache_entry.cpp, 2.11 to 2.14.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from types import CodeType
@@ -49,12 +50,30 @@ RUN_ONLY = _Strategy(_Action.RUN_ONLY, _Action.DEFAULT)
 
 
 class Manager:
-    """The guards of one entry, as the C side holds them."""
+    """The guards of one entry, as the C side holds them, and as torch.compile may come to read them.
+
+    Where both compilers run one code object, torch 2.11 and 2.12 walk all entries when torch.compile
+    recompiles; later versions when its stance refuses to. They ask each entry which objects it was made for,
+    and why it fails: one that is marked as dropped (`isinstance` of their class) only tells its reason.
+    """
 
     def __init__(self, root: Any, table: GuardTable | None, name: str):
         self.root, self.diff_guard_root = root, None
         self.cache_entry = self.extra_state = None
         self.table, self.name = table, name
+        self.id_matched_objs = {"": lambda: self.name}  # no frame has it: not counted as torch.compile's
+        self.invalidation_reason = f"{name} is a version that Cutaway keeps"
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        dropped = getattr(sys.modules.get("torch._dynamo.guards"), "DeletedGuardManagerWrapper", None)
+        return dropped or Manager
+
+    def collect_diff_guard_sources(self) -> set[str]:
+        return set()
+
+    def populate_diff_guard_manager(self) -> None:
+        """There is none: `diff_guard_root` stays None."""
 
 
 @dataclass(slots=True)

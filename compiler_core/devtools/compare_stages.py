@@ -95,7 +95,9 @@ def _part_runner(
     def on_target(part: str, values: Values) -> Sequence[Any]:
         code = parts[part]
         is_real = code.lowered.target.device == "cuda" and not code.built.evaluates
-        return run(code)(*(_on_gpu(v) for v in values) if is_real else values)
+        given = [_on_gpu(v) for v in values] if is_real else values
+        results: Sequence[Any] = run(code)(*given)
+        return results
 
     return on_target
 

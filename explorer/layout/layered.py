@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from explorer.layout.drawing import Box, Drawing, Edge, Point
 from explorer.layout.ranks import Lists, ranks
@@ -141,7 +142,7 @@ def _coordinates(net: _Net) -> list[float]:
 
 
 def _gaps(row: list[int], widths: list[float]) -> list[float]:
-    return [(widths[a] + widths[b]) / 2 + _GAP for a, b in zip(row, row[1:])]
+    return [(widths[a] + widths[b]) / 2 + _GAP for a, b in pairwise(row)]
 
 
 def _pull(
@@ -197,9 +198,7 @@ def squeeze(pulls: Sequence[tuple[float, float]], gaps: Sequence[float]) -> list
     return [mean + offset for mean, offset in zip(means, offsets)]
 
 
-def _pooled(
-    a: tuple[float, float, int], b: tuple[float, float, int]
-) -> tuple[float, float, int]:
+def _pooled(a: tuple[float, float, int], b: tuple[float, float, int]) -> tuple[float, float, int]:
     weight = a[1] + b[1]
     return (a[0] * a[1] + b[0] * b[1]) / weight, weight, a[2] + b[2]
 

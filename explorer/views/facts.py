@@ -50,9 +50,7 @@ def summary(recording: Recording, shown: list[Shown]) -> str:
 
 def break_rows(recording: Recording) -> list[dict[str, Any]]:
     """Each break: code, reason, place, what was alive, where from, what to do."""
-    rows = [
-        (v, d) for _, v in versions_of(recording) for d in v.decisions if d.kind == "break"
-    ]
+    rows = [(v, d) for _, v in versions_of(recording) for d in v.decisions if d.kind == "break"]
     return [
         {
             "version": v.name,
@@ -90,7 +88,9 @@ def _numbers(handle: str, numbers: dict[str, int]) -> list[int]:
     """The items that a decision's handle names: itself, or all that lie under it (a kernel, a nest)."""
     if handle in numbers:
         return [numbers[handle]]
-    return [n for h, n in numbers.items() if h.startswith((f"{handle}.", f"{handle}:", f"{handle}@"))]
+    return [
+        n for h, n in numbers.items() if h.startswith((f"{handle}.", f"{handle}:", f"{handle}@"))
+    ]
 
 
 def timing_rows(recording: Recording) -> list[list[Any]]:

@@ -83,14 +83,15 @@ def _type(item: Item) -> str:
 def _edges(items: list[Item]) -> list[tuple[int, int]]:
     place = {item.handle: n for n, item in enumerate(items)}
     found = (
-        (place[h], n) for n, item in enumerate(items) for h in item.data.get("inputs", ()) if h in place
+        (place[h], n)
+        for n, item in enumerate(items)
+        for h in item.data.get("inputs", ())
+        if h in place
     )
     return list(dict.fromkeys(found))
 
 
-def _node(
-    box: Box, item: Item, numbers: dict[str, int], place: tuple[float, float]
-) -> list[Any]:
+def _node(box: Box, item: Item, numbers: dict[str, int], place: tuple[float, float]) -> list[Any]:
     tip = f"{item.label} = {item.data.get('target', '')}  {_type(item)}"
     if (size := item.data.get("bytes")) is not None:
         tip += f"  {size} B"
@@ -100,9 +101,7 @@ def _node(
     return [numbers[item.handle], *names, kind_of(item.data), tip, *where]
 
 
-def _paths(
-    boxes: list[Box], edges: list[tuple[int, int]], drawing: Drawing
-) -> list[list[Any]]:
+def _paths(boxes: list[Box], edges: list[tuple[int, int]], drawing: Drawing) -> list[list[Any]]:
     return [
         [a, b, None if path is None else [_round(v) for point in path for v in point],
          int(boxes[a].lane != boxes[b].lane)]

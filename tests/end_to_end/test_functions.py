@@ -80,6 +80,44 @@ def test_defaults_keywords_and_containers():
             torch.testing.assert_close(ours, eager)
 
 
+def test_methods_of_every_kind():
+    class Gain:
+        factor = 2
+
+        @cc.compile(options=STRICT)
+        def decorated(self, x):
+            return x * self.factor
+
+        @classmethod
+        def of_class(cls, x):
+            return x - cls.factor
+
+        @staticmethod
+        def static(x):
+            return x + 3
+
+    of_class, static = (cc.compile(f, options=STRICT) for f in (Gain.of_class, Gain.static))
+    with compiling(breaks=0):
+        for Gain.factor in (2, 5, 2):
+            x = torch.randn(3)
+            assert torch.equal(Gain().decorated(x), x * Gain.factor)
+            assert torch.equal(of_class(x), x - Gain.factor)
+            assert torch.equal(static(x), x + 3)
+
+
+def test_users_wrapper_around_a_compiled_function_is_kept():
+    inner = cc.compile(lambda x: x * 2, options=STRICT)
+
+    @functools.wraps(inner)
+    def wrapper(x):
+        return inner(x) + 1
+
+    compiled = cc.compile(wrapper, options=STRICT)
+    with compiling():
+        for k in range(3):
+            assert torch.equal(compiled(torch.ones(2) * k), torch.ones(2) * k * 2 + 1)
+
+
 def test_partial_and_callable_object():
     class Adder:
         def __init__(self, n):

@@ -158,3 +158,14 @@ def test_functions_whose_source_cannot_be_found_or_cut_out_are_recorded():
         (frame,) = recorder.recording.frames
         assert frame.source == "" or "x" in frame.source
         assert recorder.recording.to_json()
+
+
+def test_reset_inside_the_block_keeps_what_was_recorded():
+    compiled = cc.compile(wave, options=STRICT)
+    x = torch.randn(3)
+    with cc.record() as recorder:
+        for _ in range(3):
+            cc.reset()
+            with compiling(graphs=1):
+                compiled(x, x + 1)
+    assert list(recorder.compilations) == ["wave/0", "wave/1", "wave/2"]

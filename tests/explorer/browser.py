@@ -19,7 +19,11 @@ def chromium() -> Iterator[Any]:
     playwright = pytest.importorskip(
         "playwright.sync_api", reason="playwright is not installed: pip install playwright"
     )
-    path = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    path = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if path is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium")
     with playwright.sync_playwright() as driver:
@@ -36,8 +40,14 @@ def page_of(browser: Any, width: int = 1400, height: int = 900, **settings: Any)
     page = browser.new_page(viewport={"width": width, "height": height}, **settings)
     faults: list[str] = []
     page.on("pageerror", lambda error: faults.append(f"error: {error}"))
-    page.on("console", lambda m: faults.append(f"console: {m.text}") if m.type in ("error", "warning") else None)
-    page.on("request", lambda r: faults.append(f"request: {r.url}") if r.url.startswith("http") else None)
+    page.on(
+        "console",
+        lambda m: faults.append(f"console: {m.text}") if m.type in ("error", "warning") else None,
+    )
+    page.on(
+        "request",
+        lambda r: faults.append(f"request: {r.url}") if r.url.startswith("http") else None,
+    )
     try:
         yield page
         assert faults == []

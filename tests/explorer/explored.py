@@ -37,5 +37,9 @@ def mlp_report() -> explorer.Report:
 def handle_of(report: explorer.Report, stage: str, label: str) -> str:
     """The handle of a stage's item by its label."""
     return next(
-        i.handle for s in report._shown if s.record.name == stage for i in s.record.items if i.label == label
+        i.handle
+        for s in report._shown
+        if s.record.name == stage
+        for i in s.record.items
+        if i.label == label
     )

@@ -22,7 +22,9 @@ def test_the_ledger_counts_graphs_breaks_guards_and_kernels_of_each_line() -> No
     assert lines['print("mean seen")'][:2] == ["", "1"]
     assert lines["if y.mean() > 0.5:"][:2] == ["2", "1"]
     assert lines["return y - 1"][0] == "3" and lines["return y + 1"][0] == ""
-    assert [lines[t][3] for t in ("y = torch.relu(x) * 2", 'print("mean seen")', "return y - 1")] == ["1", "", "1"]
+    assert [
+        lines[t][3] for t in ("y = torch.relu(x) * 2", 'print("mean seen")', "return y - 1")
+    ] == ["1", "", "1"]
 
 
 def test_guards_of_the_ledger_are_the_guards_of_the_recording() -> None:
@@ -34,7 +36,9 @@ def test_ledger_rows_select_the_spans_of_their_line() -> None:
     report = wave_report()
     payload = linked_payload(report.recording)
     ledger = payload["panes"][0]
-    row = next(n for n, line in ledger["places"].items() if n.endswith(f":{line_of(report, 'torch.sin')}"))
+    row = next(
+        n for n, line in ledger["places"].items() if n.endswith(f":{line_of(report, 'torch.sin')}")
+    )
     handles = {payload["handles"][i] for i in ledger["items"][str(ledger["places"][row])]}
     assert handles and all(stage_name(h) == "src" for h in handles)
     assert handles == report.on_line(line_of(report, "torch.sin"))
@@ -99,14 +103,19 @@ def test_decisions_name_items_that_exist() -> None:
 
 
 def test_every_line_is_closed_and_escaped_in_every_language() -> None:
-    hostile = '</script><img src=x onerror=alert(1)> "&\' %r1 ld.global.b32 0x1f // <b>\n\tret;'
+    hostile = "</script><img src=x onerror=alert(1)> \"&' %r1 ld.global.b32 0x1f // <b>\n\tret;"
     for language in (*explorer.highlight._WORDS, *explorer.highlight._PYGMENTS, "unknown"):
         lines = highlight_lines(hostile, language)
         assert len(lines) == 2
         for html, text in zip(lines, hostile.splitlines()):
             plain = re.sub(r"</?span[^>]*>", "", html)
             assert "<" not in plain and html.count("<span") == html.count("</span>")
-            back = plain.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", '"').replace("&#x27;", "'")
+            back = (
+                plain.replace("&lt;", "<")
+                .replace("&gt;", ">")
+                .replace("&quot;", '"')
+                .replace("&#x27;", "'")
+            )
             assert back.replace("&amp;", "&") == text
 
 
@@ -116,7 +125,9 @@ def test_the_style_colours_what_the_highlighter_marks() -> None:
 
 def test_the_script_is_small_and_imports_nothing() -> None:
     assert len(script()) + len(style()) < 300_000
-    assert not re.search(r"^\s*import\s", script(), re.M) and "http" not in script().replace("http://www.w3.org", "")
+    assert not re.search(r"^\s*import\s", script(), re.M) and "http" not in script().replace(
+        "http://www.w3.org", ""
+    )
 
 
 def test_files_of_the_explorer_stay_small() -> None:

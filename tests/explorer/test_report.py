@@ -18,14 +18,18 @@ def test_stages_print_and_run() -> None:
     report = wave_report()
     assert "torch.sin(x)" in report.capture and "aten.sin" in report.joint
     assert "for (int64_t" in report.kernels["sin_cos_add_0"].source
-    for form, text in {"triton": "@triton.jit", "ttir": "tt.func", "ptx": ".version", "llir": "define"}.items():
+    for form, text in {
+        "triton": "@triton.jit",
+        "ttir": "tt.func",
+        "ptx": ".version",
+        "llir": "define",
+    }.items():
         assert text in getattr(report.kernels["forward/sin_cos_add_0"], form)
     x, y = torch.randn(64, 32), torch.randn(64, 32)
     for stage in (report.capture, report.joint, report.lower, report.fuse):
         torch.testing.assert_close(stage.run(x, y)[0], wave(x, y))
-    assert report.code.captured.text() == report.capture
+    assert report.code.captured.graph is report.capture.value.graph
     assert "capture" in str(report.timings) and repr(report.joint) == report.joint
-    assert torch.equal(report.result, report.result)
 
 
 def test_every_stage_is_within_tolerance() -> None:

@@ -41,7 +41,7 @@ class View {
 
   firstOpen(width) {
     const asked = this.data.show.filter((name) => this.stages.has(name));
-    const fits = Math.max(1, Math.min(4, Math.floor((width - 60) / 340)));
+    const fits = 1 + [640, 1020, 1600].filter((least) => width >= least).length;
     return asked.length ? asked : FIRST.filter((name) => this.stages.has(name)).slice(0, fits);
   }
 
