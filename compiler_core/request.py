@@ -7,14 +7,24 @@ other (`capture/guard_kinds.py`), compared by identity. Equal requests are one o
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 from weakref import ref
 
-from compiler_core.options import Options
+from compiler_core.errors import (
+    BAD_VALUE,
+    NOT_YET,
+    BackendNotFound,
+    NotSupportedYet,
+    OptionError,
+    closest,
+)
+from compiler_core.options import Options, check_mode
 
-__all__ = ["ACTIVE", "Backend", "Request"]
+__all__ = ["ACTIVE", "BACKENDS", "Backend", "Request", "checked_request"]
+
+BACKENDS = ("cutaway", "eager")
 
 Backend = Callable[[Any, list[Any]], Callable[..., Any]]
 
@@ -64,3 +74,30 @@ class _Active(threading.local):
 
 
 ACTIVE = _Active()
+
+
+def checked_request(
+    fullgraph: bool,
+    dynamic: bool | None,
+    backend: str | Callable[..., Any],
+    mode: str | None,
+    options: Mapping[str, Any] | None,
+) -> Request:
+    """The request that these arguments of `compile` make. Raises OptionError, BackendNotFound, NotSupportedYet."""
+    for name, value in (("fullgraph", fullgraph), ("dynamic", bool(dynamic))):
+        if not isinstance(value, bool):
+            raise OptionError(BAD_VALUE, f"{name} takes True or False, not {value!r}")
+    if dynamic is not None:
+        raise NotSupportedYet(
+            NOT_YET, "dynamic=True and dynamic=False; mark sizes with mark_dynamic(x, dim)"
+        )
+    if isinstance(backend, str) and backend not in BACKENDS:
+        raise BackendNotFound(BAD_VALUE, f"unknown backend {backend!r}{closest(backend, BACKENDS)}")
+    if not isinstance(backend, str) and not callable(backend):
+        raise OptionError(
+            BAD_VALUE, f"backend takes a name or a callable, not {type(backend).__name__}"
+        )
+    if options is not None and not isinstance(options, Mapping):
+        raise OptionError(BAD_VALUE, f"options takes a mapping, not {type(options).__name__}")
+    check_mode(mode)
+    return Request.of(Options.of(options), backend, fullgraph, dynamic)

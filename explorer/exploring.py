@@ -95,6 +95,6 @@ def _afresh(fn: Any) -> Any:
 
 def inner(fn: Any) -> Any:
     """The function that a compiled one was made of."""
-    from compiler_core.api import _plain
+    from compiler_core.interception import original_of
 
-    return _plain(fn)
+    return original_of(fn)

@@ -16,6 +16,7 @@ from compiler_core.recording import Frame, Item, Recording, StageRecord, Version
 __all__ = ["Shown", "graph_numbers", "joined", "stage_name", "versions_of"]
 
 _SHARED = ("src:", "synthetic:")
+_NOTABLE = ("break", "fallback", "skip", "limit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,19 @@ class Shown:
 
 
 def versions_of(recording: Recording) -> list[tuple[Frame, Version]]:
-    """All versions of all frames, in the order of the compiles within each frame.
+    """The versions that there is something to say about, in the order of the compiles within each frame.
 
-    A version that holds only times is none: work outside any frame (SASS on demand) leaves such a one.
+    Frames that a program only passes through (what `print` calls in a notebook) compute nothing and break
+    nothing: they are left out, as are entries that hold only times. The first version always stays.
     """
-    pairs = ((frame, version) for frame in recording.frames for version in frame.versions)
-    return [(f, v) for f, v in pairs if v.stages or v.guards or v.decisions]
+    pairs = [(frame, version) for frame in recording.frames for version in frame.versions]
+    return [(f, v) for n, (f, v) in enumerate(pairs) if not n or _matters(v)]
+
+
+def _matters(version: Version) -> bool:
+    return any(d.kind in _NOTABLE for d in version.decisions) or any(
+        record.name == "capture" and _computes(record) for record in version.stages
+    )
 
 
 def joined(recording: Recording) -> list[Shown]:

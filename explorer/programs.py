@@ -14,6 +14,17 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from explorer.models import (
+    Recurrent,
+    ResidualNetwork,
+    Transformer,
+    UNet,
+    images_batch,
+    masks_batch,
+    series_batch,
+    tokens_batch,
+)
+
 __all__ = ["PROGRAMS", "Program"]
 
 
@@ -78,6 +89,16 @@ def _mlp() -> MLP:
     return MLP()
 
 
+def _fresh(model: Callable[[], nn.Module]) -> Callable[[], nn.Module]:
+    """Makes the model with the same parameters each time."""
+
+    def make() -> nn.Module:
+        torch.manual_seed(0)
+        return model()
+
+    return make
+
+
 PROGRAMS: tuple[Program, ...] = (
     Program(
         "sin_cos",
@@ -110,6 +131,38 @@ PROGRAMS: tuple[Program, ...] = (
         "the second program for batches 2 to 9: one set of kernels serves all",
         _mlp,
         lambda: [_rows(n, 64, seed=n) for n in range(2, 10)],
+        trains=True,
+        dynamic=True,
+    ),
+    Program(
+        "transformer",
+        "two causal transformer blocks on token embeddings, trained on the next token",
+        _fresh(Transformer),
+        lambda: [tokens_batch(n, seed=n) for n in (4, 6, 5)],
+        trains=True,
+        dynamic=True,
+    ),
+    Program(
+        "residual_network",
+        "a residual convolutional network with batch norm, which updates its running statistics",
+        _fresh(ResidualNetwork),
+        lambda: [images_batch(n, seed=n) for n in (4, 6, 5)],
+        trains=True,
+        dynamic=True,
+    ),
+    Program(
+        "recurrent",
+        "a gated recurrent cell written by hand, six steps",
+        _fresh(Recurrent),
+        lambda: [series_batch(n, seed=n) for n in (4, 6, 5)],
+        trains=True,
+        dynamic=True,
+    ),
+    Program(
+        "unet",
+        "down by average pooling, up by interpolation, with skip connections",
+        _fresh(UNet),
+        lambda: [masks_batch(n, seed=n) for n in (4, 6, 5)],
         trains=True,
         dynamic=True,
     ),

@@ -51,6 +51,9 @@ class Rows(Sequence[tuple[str, ...]]):
         return len(self._rows)
 
     def __getitem__(self, index: Any) -> Any:
+        """A row, or the table of a slice."""
+        if isinstance(index, slice):
+            return Rows(self.columns, self._rows[index], self._empty)
         return self._rows[index]
 
     def __str__(self) -> str:
@@ -66,9 +69,11 @@ class Rows(Sequence[tuple[str, ...]]):
     def _repr_html_(self) -> str:
         if not self._rows:
             return f"<p>{escape(self._empty)}</p>"
-        head = "".join(f"<th>{escape(c)}</th>" for c in self.columns)
+        left = ' style="text-align: left"'
+        head = "".join(f"<th{left}>{escape(c)}</th>" for c in self.columns)
         body = "".join(
-            "<tr>" + "".join(f"<td>{escape(c)}</td>" for c in row) + "</tr>" for row in self._rows
+            "<tr>" + "".join(f"<td{left}>{escape(c)}</td>" for c in row) + "</tr>"
+            for row in self._rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 

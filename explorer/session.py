@@ -11,7 +11,7 @@ import json
 import types
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args, get_origin, get_type_hints
 
 from compiler_core.errors import CutawayError, register
 from compiler_core.recording import SCHEMA, Recording
@@ -65,8 +65,8 @@ def _read(kind: Any, value: Any) -> Any:
     if is_dataclass(kind):
         if not isinstance(value, dict):
             raise TypeError(f"{kind} expected, {type(value).__name__} found")
-        hints = get_type_hints(kind)
-        return kind(**{f.name: _read(hints[f.name], value[f.name]) for f in fields(kind)})
+        hints, make = get_type_hints(kind), cast(Any, kind)
+        return make(**{f.name: _read(hints[f.name], value[f.name]) for f in fields(kind)})
     origin, inner = get_origin(kind), get_args(kind)
     if origin is list:
         return [_read(inner[0], v) for v in value]

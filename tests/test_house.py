@@ -59,7 +59,7 @@ def test_importing_the_reader_needs_no_torch() -> None:
         "import sys; sys.modules['torch'] = None; import explorer; print(explorer.open.__name__)"
     )
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
-    assert done.stdout.strip() == "open_recording", done.stderr
+    assert done.stdout.strip() == "open_report", done.stderr
 
 
 def test_collected_tests_have_stable_names() -> None:

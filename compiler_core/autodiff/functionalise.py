@@ -68,7 +68,7 @@ def functional_input(fake: Any, requires_grad: bool, is_leaf: bool) -> Input:
     if is_leaf or not requires_grad:
         return Input(leaf, leaf, unwrap(leaf), None)
     with torch.enable_grad():
-        value = _WithHistory.apply(leaf, to_functional(fake))
+        value = _WithHistory.apply(leaf, to_functional(fake))  # type: ignore[no-untyped-call]
     return Input(leaf, value, unwrap(value), value.grad_fn)
 
 

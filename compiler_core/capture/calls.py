@@ -134,13 +134,17 @@ _TORCH_NOT = (
 )  # fmt: skip
 
 
+# Programs to compile that are kept among what is not followed.
+_EXAMPLES = frozenset({"explorer.models", "explorer.programs"})
+
+
 def _refuse_module(real: types.FunctionType) -> None:
     """Libraries that are not followed: they print, wait, or look at the interpreter."""
     from compiler_core.capture.breaks import AUTOGRAD
 
     module = str(real.__globals__.get("__name__", ""))
     root = module.partition(".")[0]
-    if root in _FOLLOWED_NOT:
+    if root in _FOLLOWED_NOT and module not in _EXAMPLES:
         raise Break(DISABLED if root == "compiler_core" else UNKNOWN_CALL, f"{module}.{real.__qualname__}")  # fmt: skip
     for prefix in _TORCH_NOT:
         if module == prefix or module.startswith(prefix + "."):

@@ -61,12 +61,16 @@ class Manager:
         self.root, self.diff_guard_root = root, None
         self.cache_entry = self.extra_state = None
         self.table, self.name = table, name
-        self.id_matched_objs = {"": lambda: self.name}  # no frame has it: not counted as torch.compile's
+        self.id_matched_objs = {
+            "": lambda: self.name
+        }  # no frame has it: not counted as torch.compile's
         self.invalidation_reason = f"{name} is a version that Cutaway keeps"
 
     @property  # type: ignore[misc]
     def __class__(self) -> type:
-        dropped = getattr(sys.modules.get("torch._dynamo.guards"), "DeletedGuardManagerWrapper", None)
+        dropped = getattr(
+            sys.modules.get("torch._dynamo.guards"), "DeletedGuardManagerWrapper", None
+        )
         return dropped or Manager
 
     def collect_diff_guard_sources(self) -> set[str]:

@@ -94,7 +94,9 @@ class Average:
         if all(w.is_regular(self.counts_padding) for w in self.windows):
             return total / (down.kernel * across.kernel)
         counts = [w.covers(p, self.counts_padding) for w, p in zip(self.windows, positions)]
-        count = maximum(counts[0] * counts[1], index(1))  # 1 beyond the last window, which is masked
+        count = maximum(
+            counts[0] * counts[1], index(1)
+        )  # 1 beyond the last window, which is masked
         return total / total.nest.position(count, total.dtype)
 
 
@@ -112,7 +114,9 @@ def _average(given: dict[str, Any], source: Sequence[Index], results: Sequence[I
 
 
 def _pair(numbers: Any) -> tuple[int, int]:
-    listed = [index(n).constant for n in (numbers if isinstance(numbers, (list, tuple)) else [numbers])]
+    listed = [
+        index(n).constant for n in (numbers if isinstance(numbers, (list, tuple)) else [numbers])
+    ]
     if None in listed:
         raise Refusal("a window whose sizes are symbols")
     first, last = listed[0], listed[-1]

@@ -26,6 +26,10 @@ _OPERATIONS = {
 }  # fmt: skip
 
 
+# integers, whatever is inside: index expressions
+_INTEGERS = {"Symbol", "FloorDiv", "CleanDiv", "PythonMod", "Mod"}
+
+
 @dataclass(frozen=True, slots=True)
 class SizeNumber:
     """A float that the sizes of the arguments determine; `expr` is the SymFloat's expression."""
@@ -41,7 +45,7 @@ def _emitted(nest: NestBuilder, expr: Any) -> Scalar:
     kind = type(expr).__name__
     if expr.is_Float or expr.is_Rational:
         return nest.constant(float(expr), F64)
-    if expr.is_Symbol and expr.is_integer:
+    if kind in _INTEGERS:
         return nest.position(from_sympy(expr), F64)
     if kind == "ToFloat":
         return nest.position(from_sympy(expr.args[0]), F64)

@@ -60,6 +60,19 @@ def test_a_size_that_changed_becomes_symbolic_at_the_second_version():
     agree(weighted, *calls, graphs=2, recompiles=1)
 
 
+def test_sizes_of_transposed_and_sliced_tensors_that_changed():
+    def f(x):
+        return x.sin().sum(0), x * 2
+
+    calls = [
+        torch.randn(6, 4).t(),
+        torch.randn(8, 4)[::2].t(),
+        torch.randn(3, 4).t(),
+        torch.randn(5, 7),
+    ]
+    agree(f, *((x,) for x in calls), breaks=0)
+
+
 def test_a_number_that_changed_becomes_symbolic_at_the_second_version():
     def f(x, n):
         return x * n + n

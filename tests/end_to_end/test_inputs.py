@@ -121,7 +121,7 @@ def test_booleans():
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_floats(dtype):
     def f(x, y):
-        return torch.softmax(x * y, -1), (x.exp() + y).sum(1), x.square().mean(), x.sigmoid() - y
+        return torch.softmax(x * y, -1), (x.exp() + y).sum(0), x.square().mean(), x.sigmoid() - y
 
     x = torch.randn(5, 6, dtype=dtype).requires_grad_()
     y = torch.randn(6, dtype=dtype).requires_grad_()
