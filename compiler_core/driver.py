@@ -16,6 +16,7 @@ from typing import Any
 import torch
 
 from compiler_core.capture import CannotCapture, assemble, capture_frame, compile_guards
+from compiler_core.capture.guard_predicates import forward_ad_level
 from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, SkipOnce
 from compiler_core.capture.skip import ABOUT_LIBRARIES
 from compiler_core.counters import counters
@@ -99,6 +100,7 @@ _PASSING: tuple[tuple[Callable[[], Any], str], ...] = (
     (torch._C._len_torch_function_stack, "a torch function mode is active"),
     (torch._C._len_torch_dispatch_stack, "a torch dispatch mode is active"),
     (torch._C._functorch.peek_interpreter_stack, "inside a transform of torch.func"),
+    (lambda: forward_ad_level() >= 0, "inside a level of forward-mode differentiation"),
 )
 
 

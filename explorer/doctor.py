@@ -83,4 +83,12 @@ def _cache() -> Check:
     return Check("cache folder", True, str(folder))
 
 
-_CHECKS: tuple[Callable[[], Check], ...] = (_python, _torch, _cxx, _triton, _gpu, _cache)
+def _notebook() -> Check:
+    missing = [name for name in ("anywidget", "jupyterlab") if find_spec(name) is None]
+    if missing:
+        detail = f"{' and '.join(missing)} not installed: pip install cutaway[lab]"
+        return Check("linked panes in a notebook", False, detail)
+    return Check("linked panes in a notebook", True, f"anywidget {metadata.version('anywidget')}")
+
+
+_CHECKS: tuple[Callable[[], Check], ...] = (_python, _torch, _cxx, _triton, _gpu, _cache, _notebook)

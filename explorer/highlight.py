@@ -1,7 +1,7 @@
 """Source text to HTML, line by line: escaped, coloured by CSS classes, safe to put into a page.
 
-Python, Triton and C++ go through Pygments. The machine-side forms are long and regular: one regular
-expression each, a row per kind of word, which is ten times as fast. Every line is closed in itself, so
+Python and Triton go through Pygments. Generated forms are long and regular: one regular expression each,
+a row per kind of word, which is ten times as fast. Every line is closed in itself, so
 that a view can show any part of a text.
 """
 
@@ -38,6 +38,21 @@ _WORDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("k", r"\b(?:program|nest|call|for|store|load|over|yield|return|if|const|index|stride|in|out|temp)\b"),
         ("kt", r"\b(?:f64|f32|f16|bf16|f8e4m3|f8e5m2|i64|i32|i16|i8|u8|bool)\b"),
         ("nf", r"\baten\.[\w.]+"),
+        ("m", _NUMBER),
+    ),
+    "graph": (
+        ("k", r"^def\b|\breturn\b"),
+        ("kt", r"\b(?:[fiu]\d+|bf16|bool|f8\w+)(?=\[)|(?<=: )int\b"),
+        ("nf", r"\b(?:aten|torch|prims)\.[\w.]+"),
+        ("s", r"'[^'\n]*'"),
+        ("m", _NUMBER),
+    ),
+    "cpp": (
+        ("c", r"//.*|/\*.*?\*/|^\s*#.*"),
+        ("s", r'"[^"\n]*"'),
+        ("k", r"\b(?:const|for|if|else|return|static|inline|restrict|extern|namespace|template|struct)\b"),
+        ("kt", r"\b(?:void|float|double|int|bool|auto|char|long|\w+_t)\b"),
+        ("nf", r"\b[A-Za-z_]\w*(?=\()"),
         ("m", _NUMBER),
     ),
     "ttir": _MLIR,
@@ -79,7 +94,7 @@ _WORDS: dict[str, tuple[tuple[str, str], ...]] = {
         ("m", _NUMBER),
     ),
 }  # fmt: skip
-_PYGMENTS = {"python": "python", "triton": "python", "cpp": "cpp"}
+_PYGMENTS = {"python": "python", "triton": "python"}
 
 
 @lru_cache(maxsize=256)

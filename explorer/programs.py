@@ -146,7 +146,8 @@ PROGRAMS: tuple[Program, ...] = (
         "residual_network",
         "a residual convolutional network with batch norm, which updates its running statistics",
         _fresh(ResidualNetwork),
-        lambda: [images_batch(n, seed=n) for n in (4, 6, 5)],
+        # other seeds put an activation so near the kink of relu that rounding decides its gradient
+        lambda: [images_batch(n, seed=seed) for n, seed in ((4, 6), (6, 5), (5, 2))],
         trains=True,
         dynamic=True,
     ),

@@ -23,8 +23,8 @@ CORE = Path(__file__).resolve().parent.parent / "compiler_core"
 
 # Module → the private names that it uses. A new name needs a reason not to use a public one.
 BORROWED = {
-    "api.py": "torch.autograd._enable_record_function",
     "autodiff/borrowed.py": """
+        torch._C._functorch.is_functorch_wrapped_tensor torch._C._functorch.is_legacy_batchedtensor
         torch._C._DisableAutocast torch._C._autograd._get_sequence_nr torch._C._is_any_autocast_enabled
         torch._decomp.decomposition_table torch._dispatch.python.enable_python_dispatcher
         torch._from_functional_tensor torch._sync
@@ -91,6 +91,8 @@ BORROWED = {
         torch._C._len_torch_function_stack""",
     "fuse/start.py": "torch._ops.OpOverload",
     "graph_text.py": "torch._ops.OpOverload torch._ops.OpOverloadPacket",
+    "interception.py": """
+        torch._C._autograd._top_saved_tensors_default_hooks torch.autograd._enable_record_function""",
     "lower/fallback.py": "torch._ops.OpOverload",
     "passes/rewriting.py": "sys._getframe",
     "runtime/artifacts/sass_text.py": "triton.knobs.nvidia.nvdisasm.path",

@@ -33,7 +33,7 @@ from compiler_core.ir.index import from_sympy
 
 __all__ = [
     "FakeTensor", "FakeTensorMode", "FunctionalTensor", "FunctionalTensorMode", "add_placeholder",
-    "autocast_off", "decomposition_table", "enable_python_dispatcher", "is_autocast_on", "make_fx",
+    "autocast_off", "decomposition_table", "enable_python_dispatcher", "is_autocast_on", "is_wrapped", "make_fx",
     "node_sequence", "sequence_number", "symbol_text", "to_functional", "tracer_graph", "unwrap",
 ]  # fmt: skip
 
@@ -87,6 +87,14 @@ def autocast_off() -> AbstractContextManager[None]:
     """Autograd runs with autocast off, as it does when the user calls `backward()` outside it."""
     guard: AbstractContextManager[None] = torch._C._DisableAutocast()
     return guard
+
+
+def is_wrapped(value: Any) -> bool:
+    """A tensor of a transform (a batch of `vmap`, say), which has no memory of its own."""
+    if not isinstance(value, torch.Tensor):
+        return False
+    of_functorch = torch._C._functorch.is_functorch_wrapped_tensor(value)
+    return bool(of_functorch or torch._C._functorch.is_legacy_batchedtensor(value))
 
 
 def is_autocast_on() -> bool:

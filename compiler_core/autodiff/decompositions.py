@@ -109,6 +109,16 @@ def cat_of_repeats(self: Tensor, repeats: Sequence[int]) -> Tensor:
     return result.reshape([r * n for r, n in zip(repeats, shape)])
 
 
+def conjugated(self: Tensor) -> Tensor:
+    """The conjugate as numbers: a kernel reads memory, and does not see a tensor's lazy bits."""
+    return _aten._conj_physical.default(self)
+
+
+def negated(self: Tensor) -> Tensor:
+    """The negative as numbers, where torch makes a view with a lazy bit (`z.conj().imag`)."""
+    return _aten.neg.default(self)
+
+
 OURS: dict[Any, Callable[..., Any]] = {
     _aten._native_batch_norm_legit_functional.default: batch_norm,
     _aten._native_batch_norm_legit.no_stats: batch_norm_without_running,
@@ -117,6 +127,8 @@ OURS: dict[Any, Callable[..., Any]] = {
     _aten.nll_loss_forward.default: nll_loss_forward,
     _aten.nll_loss_backward.default: nll_loss_backward,
     _aten.repeat.default: cat_of_repeats,
+    _aten._conj.default: conjugated,
+    _aten._neg_view.default: negated,
 }
 
 

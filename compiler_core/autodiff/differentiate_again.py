@@ -1,8 +1,9 @@
-"""A gradient that is itself differentiated (`create_graph=True`).
+"""A gradient that is itself differentiated (`create_graph=True`), or of a batch (`is_grads_batched=True`).
 
-In: the joint, the inputs of the call, the tangents. Out: gradients that autograd can differentiate.
+In: the joint, the inputs of the call, the tangents. Out: gradients that are torch's own.
 The compiled backward pass is a black box to autograd, and treating it as constant would give wrong
-numbers; so the captured graph runs again in eager, and its gradient is taken by torch.
+numbers; its kernels read memory, which a batch of tangents does not have. So the captured graph
+runs again in eager, and its gradient is taken by torch.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ __all__ = ["differentiate_again", "version_of"]
 def differentiate_again(
     joint: Joint, inputs: Sequence[Any], versions: Sequence[int], tangents: Sequence[Any]
 ) -> tuple[Any, ...]:
-    """Gradients of `joint.diff_inputs`, with a graph. `inputs` are weak references to the call's own.
+    """Gradients of `joint.diff_inputs`, with a graph if grad mode is on. `inputs` are weak references to the call's own.
 
     Raises NotSupportedYet CC207 when the inputs are gone or changed, or the graph writes to one.
     """
@@ -34,8 +35,9 @@ def differentiate_again(
     chosen = [(outputs[n], t) for n, t in zip(joint.diff_outputs, tangents) if t is not None]
     leaves = [alive[number] for number in joint.diff_inputs]
     return torch.autograd.grad(
-        [o for o, _ in chosen], leaves, [t for _, t in chosen], create_graph=True, allow_unused=True
-    )
+        [o for o, _ in chosen], leaves, [t for _, t in chosen],
+        create_graph=torch.is_grad_enabled(), allow_unused=True,
+    )  # fmt: skip
 
 
 def version_of(value: Any) -> int:

@@ -88,6 +88,16 @@ class _WithHistory(torch.autograd.Function):
         return gradient, None
 
 
+def _resolves(n: fx.Node) -> bool:
+    """Does eager copy here? The trace has no lazy bits left to resolve, and would give a view."""
+    name = getattr(n.target, "__name__", n.target)
+    if name not in ("resolve_conj", "resolve_neg"):
+        return False
+    (operand,) = n.all_input_nodes
+    given = operand.meta["val"]
+    return bool(given.is_conj() if name == "resolve_conj" else given.is_neg())
+
+
 class Forward(fx.Interpreter):
     """Runs the captured graph node by node and settles in the ledger what each one made."""
 
@@ -103,6 +113,8 @@ class Forward(fx.Interpreter):
         versions = [t._version for t in read]
         first = sequence_number()
         result = super().run_node(n)
+        if _resolves(n):
+            result = result.clone()
         self._ledger.claim(first, sequence_number(), n)
         self._ledger.settle_forward(n)
         if [t._version for t in read] != versions:

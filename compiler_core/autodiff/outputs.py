@@ -125,6 +125,18 @@ def _span(tensor: torch.Tensor) -> tuple[int, int]:
     return first, first + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride()))
 
 
+def refuse_lazy_views(outputs: Sequence[Any], inputs: Sequence[Any]) -> None:
+    """An output that is conjugated or negated lazily is returned as numbers, unless eager's shares memory.
+
+    outputs, inputs: the fake tensors of the captured graph. Raises InternalError CC205.
+    """
+    tensors = [t for t in (*outputs, *inputs) if isinstance(t, torch.Tensor)]
+    places = [_storage(t) for t in tensors]
+    for tensor, place in zip(tensors, places):
+        if (tensor.is_conj() or tensor.is_neg()) and places.count(place) > 1:
+            raise refuse(OUTPUT_ALIAS, "an output is a lazily conjugated or negated view")
+
+
 def _view(number: int, output: torch.Tensor, base: int, of: torch.Tensor, of_input: bool) -> View:
     if output is of:
         return View(number, base, of_input, same=True)

@@ -153,7 +153,7 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
         def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
             given = [gradients[n] for n in diff_outputs]
             found: Sequence[Any]
-            if torch.is_grad_enabled():
+            if torch.is_grad_enabled() or any(map(borrowed.is_wrapped, given)):
                 found = differentiate_again(joint, ctx.inputs, ctx.versions, given)
             else:
                 tangents = [make(t) for make, t in zip(ctx.layouts, given)]

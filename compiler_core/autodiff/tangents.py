@@ -1,6 +1,6 @@
 """Tangents as the backward graph expects them.
 
-In: what autograd passes to backward: None, expanded, of any strides. Out: a dense tensor with the
+In: what autograd passes to backward: None, expanded, of any strides, lazily conjugated. Out: a dense tensor with the
 strides that the tangent had when the joint graph was traced: those of its output, if dense.
 """
 
@@ -44,7 +44,7 @@ def _layout(
 ) -> Make:
     def make(tangent: torch.Tensor | None) -> torch.Tensor:
         if tangent is not None and tangent.stride() == stride and tangent.dtype == dtype:
-            return tangent
+            return tangent.resolve_conj().resolve_neg()
         fresh = torch.empty_strided(shape, stride, dtype=dtype, device=device)
         return fresh.zero_() if tangent is None else fresh.copy_(tangent)
 

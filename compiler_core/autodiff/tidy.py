@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from compiler_core.autodiff.ledger import Ledger
 from compiler_core.autodiff.outputs import OutputPlan
-from compiler_core.autodiff.refusals import RANDOM, refuse
+from compiler_core.autodiff.refusals import RANDOM, TRACE_FAILED, refuse
 from compiler_core.autodiff.sizes import same_sizes
 from compiler_core.autodiff.vocabulary import is_random
 from compiler_core.provenance import synthetic, union
@@ -102,6 +102,8 @@ class _Builder:
         if _is_same_value(node):
             self._new[node] = self._new[node.args[0]]  # type: ignore[index]
             return
+        if _is_lazy(node.meta.get("val")):
+            raise refuse(TRACE_FAILED, f"{node.target} is conjugated or negated lazily")
         new = self._scalar(node) or self._graph.node_copy(node, lambda n: self._new[n])
         new.meta["origins"] = self._origins(node, new)
         new.meta.setdefault("phase", "forward")
@@ -132,6 +134,11 @@ class _Builder:
             or union(*(a.meta["origins"] for a in new.all_input_nodes))
             or synthetic("trace_joint", "a constant")
         )
+
+
+def _is_lazy(value: Any) -> bool:
+    """Does memory not say what the value is? Kernels would read numbers without the bit's meaning."""
+    return isinstance(value, torch.Tensor) and (value.is_conj() or value.is_neg())
 
 
 def _needed(outputs: Sequence[Any]) -> set[fx.Node]:

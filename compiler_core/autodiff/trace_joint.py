@@ -20,7 +20,7 @@ from compiler_core.autodiff.decompositions import decompositions
 from compiler_core.autodiff.functionalise import Forward, Input, functional_input
 from compiler_core.autodiff.layout import like
 from compiler_core.autodiff.ledger import Ledger, capture_handle, reachable
-from compiler_core.autodiff.outputs import OutputPlan, plan_outputs
+from compiler_core.autodiff.outputs import OutputPlan, plan_outputs, refuse_lazy_views
 from compiler_core.autodiff.refusals import (
     ALIASED_MUTATION,
     LEAF_MUTATION,
@@ -123,6 +123,7 @@ class _Trace:
         outputs = list(forward.run(*(given.value for given in self._inputs)))
         for node, given in zip(self._nodes, self._inputs):
             given.check_metadata(node.name)
+        refuse_lazy_views(self._captured_outputs(), self._given)
         self._plan = plan_outputs(outputs, [given.value for given in self._inputs])
         if self.captured.inference:
             self._plan = self._plan.with_gradients_of(self._captured_outputs())

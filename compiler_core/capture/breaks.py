@@ -7,7 +7,8 @@ the instruction runs natively and capture goes on behind it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from compiler_core.capture.values.objects import Instance
 from compiler_core.errors import Kind, register
@@ -178,6 +179,15 @@ IDENTITY = register(
     "Compute the value outside of the compiled function.",
 )
 
+LAZY_BIT = register(
+    "CC124",
+    "a tensor that is conjugated or negated lazily",
+    "Its memory holds other numbers than it stands for (x.conj(), x.conj().imag), and kernels read memory.",
+    "Resolve it before the call: x.resolve_conj(), x.resolve_neg().",
+)
+
+Because = tuple[str, Any, Any, dict[str, Any]]
+
 
 class CannotCapture(Exception):
     """The frame stays in eager as a whole. The text is the reason, for the recording.
@@ -191,10 +201,14 @@ class CannotCapture(Exception):
 
 
 class Break(Exception):
-    """The instruction at hand cannot be part of the graph."""
+    """The instruction at hand cannot be part of the graph.
 
-    def __init__(self, kind: Kind, detail: str = ""):
-        self.kind, self.detail = kind, detail
+    `because`: (guard kind, source, value, data) of what was found; a version that is broken here is
+    for values of this kind only, also when a later attempt does not look at them again.
+    """
+
+    def __init__(self, kind: Kind, detail: str = "", because: Sequence[Because] = ()):
+        self.kind, self.detail, self.because = kind, detail, tuple(because)
         self.user_stack: tuple[str, ...] = ()
         super().__init__(f"{kind.sentence}: {detail}" if detail else kind.sentence)
 

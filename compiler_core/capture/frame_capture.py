@@ -26,6 +26,7 @@ from compiler_core.capture.endings import Ending, break_ending
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.frames import FrameView
 from compiler_core.capture.graph_call import graph_call
+from compiler_core.capture.guard_predicates import forward_ad_level
 from compiler_core.capture.hints import hints_from
 from compiler_core.capture.interpreter import Broken, Exit, Returned, run_outermost
 from compiler_core.capture.normalise import instructions
@@ -56,7 +57,7 @@ def capture_frame(view: FrameView, context: Context, prior: Sequence[Any] = ()) 
         try:
             return _attempt(trace)
         except Restart as restart:
-            forced[restart.step] = restart.cause.with_traceback(None)
+            forced[restart.step] = restart.cause
         except _Overlaps:
             overlap = True
     raise CannotCapture(f"no attempt of {_ATTEMPTS} came to an end")
@@ -78,6 +79,8 @@ def _refuse(view: FrameView) -> None:
         raise CannotCapture("a torch function or dispatch mode is active", once=True)
     if torch._C._functorch.peek_interpreter_stack() is not None:
         raise CannotCapture("inside a transform of torch.func", once=True)
+    if forward_ad_level() >= 0:
+        raise CannotCapture("inside a level of forward-mode differentiation", once=True)
 
 
 def _reads_its_own_locals(code: CodeType) -> bool:

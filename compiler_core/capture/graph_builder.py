@@ -29,6 +29,7 @@ from torch.utils import _pytree as pytree
 
 from compiler_core.capture.breaks import (
     DATA_SHAPE,
+    LAZY_BIT,
     NOT_REBUILT,
     OPERATOR_RAISES,
     SCALAR_READ,
@@ -351,6 +352,8 @@ def _check_plain(real: torch.Tensor) -> None:
         raise Break(SUBCLASS, f"a tensor with layout {real.layout}")
     if torch._C._functorch.is_functorch_wrapped_tensor(real):
         raise Break(SUBCLASS, "a tensor of a torch.func transform")
+    if real.is_conj() or real.is_neg():
+        raise Break(LAZY_BIT)
 
 
 def _has_tensor(result: Any) -> bool:

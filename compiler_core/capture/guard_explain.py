@@ -51,6 +51,8 @@ def looked_at(
 def sentence(row: GuardRow, actual: str) -> str:
     """`L['n'] is now int 4, was 3 (f.py:12): the value was compiled in as a constant`."""
     place = f" ({row.line})" if row.line else ""
+    if row.kind == "identity" and actual == row.expected:
+        actual = f"another {actual}"
     return f"{row.source} is now {actual}, was {row.expected}{place}: {row.reason}"
 
 

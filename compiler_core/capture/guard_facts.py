@@ -15,6 +15,7 @@ import torch
 from compiler_core.capture.guard_predicates import (
     active_request,
     autocast_state,
+    forward_ad_level,
     matmul_precision,
     torch_function_state,
 )
@@ -85,5 +86,9 @@ STATES: dict[str, tuple[str, Callable[[], Any], str]] = {
     "dispatch_modes": (
         "torch._C._len_torch_dispatch_stack()", torch._C._len_torch_dispatch_stack,
         "a dispatch mode sees every operator",
+    ),
+    "forward_ad": (
+        "torch.autograd.forward_ad._current_level", forward_ad_level,
+        "tensors may carry tangents of forward mode, which the graph does not compute",
     ),
 }  # fmt: skip

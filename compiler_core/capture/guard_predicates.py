@@ -25,6 +25,7 @@ __all__ = [
     "all_different",
     "autocast_state",
     "callable_form",
+    "forward_ad_level",
     "is_constant",
     "matmul_precision",
     "reference",
@@ -104,6 +105,11 @@ def autocast_state() -> tuple[Any, ...]:
         *((d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in devices),
         torch.is_autocast_cache_enabled(),
     )
+
+
+def forward_ad_level() -> int:
+    """The level of forward-mode differentiation; -1 outside of `forward_ad.dual_level()`."""
+    return torch.autograd.forward_ad._current_level
 
 
 def matmul_precision() -> str:

@@ -5,6 +5,7 @@ In: any value of the program. Out: at most a line that never runs code of the us
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 import torch
@@ -43,7 +44,23 @@ def describe_tensor(value: Any, dynamic: tuple[int, ...] = ()) -> str:
 
 
 def identity_text(value: Any) -> str:
-    return f"{describe(type(value))} at {id(value):#x}"
+    """The object's type and qualified name, if it has one: the same text in every process."""
+    if value is None or isinstance(value, type):
+        return describe(value)
+    own = value if isinstance(value, _NAMED) else None
+    name = getattr(own, "__qualname__", None) or getattr(own, "__name__", None)
+    if not isinstance(name, str):
+        return describe(value)
+    module = getattr(own, "__module__", None)
+    return f"{type(value).__name__} {f'{module}.{name}' if isinstance(module, str) else name}"
+
+
+# Types whose names are their own attributes: reading them runs no code of the user.
+_NAMED = (
+    types.ModuleType, types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType,
+    types.WrapperDescriptorType, types.MethodWrapperType, torch._ops.OpOverload,
+    torch._ops.OpOverloadPacket, torch._ops._OpNamespace,
+)  # fmt: skip
 
 
 def length_text(value: Any) -> str:

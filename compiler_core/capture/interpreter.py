@@ -156,6 +156,7 @@ def run_outermost(trace: Trace, frame: SymbolicFrame) -> Exit:
             checkpoint = _Checkpoint.of(frame)
             if trace.step in trace.forced:
                 frame.advance_to(checkpoint.instruction)
+                trace.rely_on(trace.forced[trace.step])
                 return checkpoint.broken(trace.forced[trace.step])
         previous = frame.index
         try:
@@ -175,6 +176,8 @@ def _end(trace: Trace, checkpoint: _Checkpoint, raised: Break | Raised) -> Broke
     """The frame ends in front of the group at hand, or the trace is made again to end earlier."""
     cause = raised if isinstance(raised, Break) else Break(UNCAUGHT, describe(raised.value))
     cause.user_stack = cause.user_stack or trace.stack()
+    cause.__traceback__ = cause.__context__ = None  # they hold frames, the program's among them
+    trace.rely_on(cause)
     step = trace.step
     if isinstance(raised, Raised):
         step = raised.value.raise_step or step

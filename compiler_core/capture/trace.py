@@ -146,6 +146,11 @@ class Trace:
         if source is not None:
             self.guards.add(kind, source, value, line=self.where(), reason=reason, **data)
 
+    def rely_on(self, cause: Break) -> None:
+        """Guards of what made the graph end."""
+        for kind, source, value, data in cause.because:
+            self.guard(kind, source, value, cause.kind.sentence, **data)
+
     def number(self, real: int, source: Source) -> Value:
         """The symbolic int of a source, one per source."""
         if source not in self._numbers:

@@ -11,13 +11,14 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from compiler_core.capture.breaks import AUTOGRAD, RANDOM, Break
+from compiler_core.capture.breaks import AUTOGRAD, DATA_SHAPE, RANDOM, Break
 
 __all__ = ["Watch", "storage_of"]
 
 _REFUSED = {
     "aten::set_": "Tensor.set_", "aten::resize_": "Tensor.resize_", "aten::detach_": "Tensor.detach_",
 }  # fmt: skip
+_INDEX_PUT = ("aten::index_put", "aten::index_put_", "aten::_index_put_impl_")
 
 
 def storage_of(tensor: torch.Tensor) -> int:
@@ -35,6 +36,12 @@ def _is_random(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool
     return True
 
 
+def _gathers_gradient(args: tuple[Any, ...]) -> bool:
+    """Does `index_put(self, indices, values)` have a gradient of values whose number depends on data?"""
+    masks = [i for i in args[1] if i is not None and i.dtype in (torch.bool, torch.uint8)]
+    return bool(masks) and bool(args[2].requires_grad) and torch.is_grad_enabled()
+
+
 class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records `written`, the storages that operators wrote to."""
 
@@ -48,6 +55,8 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs = kwargs or {}
         if _is_random(func, args, kwargs):
             raise Break(RANDOM, str(func).removesuffix(".default"))
+        if func._schema.name in _INDEX_PUT and _gathers_gradient(args):
+            raise Break(DATA_SHAPE, "the gradient of values that are put where a mask is true")
         if func._schema.is_mutable:
             self._note(func, args, kwargs)
         return func(*args, **kwargs)

@@ -15,7 +15,7 @@ from explorer.highlight import highlight_lines
 from explorer.joined import Shown, joined, versions_of
 from explorer.links import Links
 from explorer.views.facts import facts_payload
-from explorer.views.graph import graph_picture
+from explorer.views.graph import HAS_PICTURE, graph_picture
 from explorer.views.ledger import ledger_pane
 
 __all__ = ["STAGES", "linked_payload", "numbers_of"]
@@ -77,7 +77,9 @@ def _pane(shown: Shown, numbers: dict[str, int], many: bool) -> dict[str, Any]:
         "stage": record.name,
         "title": STAGES.get(record.name, record.name),
         "detail": " · ".join(p for p in (version, record.part, record.target, language) if p),
-        "lines": highlight_lines(record.text, record.language),
+        "lines": highlight_lines(
+            record.text, "graph" if record.name in HAS_PICTURE else record.language
+        ),
         "items": {str(line): items for line, items in by_line.items()},
     }
     if picture := graph_picture(record, numbers):

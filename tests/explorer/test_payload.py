@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
+import pytest
 from explored import break_report, mlp_report, wave_report
 
 import explorer.highlight
@@ -128,6 +131,13 @@ def test_the_script_is_small_and_imports_nothing() -> None:
     assert not re.search(r"^\s*import\s", script(), re.M) and "http" not in script().replace(
         "http://www.w3.org", ""
     )
+
+
+def test_the_script_parses(tmp_path: Path) -> None:
+    if (node := shutil.which("node")) is None:
+        pytest.skip("no node on this machine; Chromium parses the script in test_page.py")
+    (tmp_path / "report.mjs").write_text(script())
+    subprocess.run([node, "--check", tmp_path / "report.mjs"], check=True)
 
 
 def test_files_of_the_explorer_stay_small() -> None:

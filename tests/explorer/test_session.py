@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import explorer
 from compiler_core.recording import Item, Recorder, Rewrite, StageRecord, Step
 from explorer.session import RecordingError, open_recording
 
@@ -70,8 +71,9 @@ def test_damaged_files_are_refused_with_a_reason(tmp_path: Path, damage, message
     recorder().recording.save(good)
     bad = tmp_path / "bad.gz"
     bad.write_bytes(damage(good.read_bytes()))
-    with pytest.raises(RecordingError, match=message):
-        open_recording(bad)
+    for read in (open_recording, explorer.open):
+        with pytest.raises(RecordingError, match=message):
+            read(bad)
 
 
 def _with(data: bytes, **changes: object) -> bytes:
