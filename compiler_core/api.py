@@ -50,10 +50,11 @@ def compile(
 ) -> Any:
     """Compile a function or module; the arguments mean what they mean in `torch.compile`.
 
-    model: a function, a bound method, an `nn.Module` (the result is still that module: same
+    model: a function, a bound method, an `nn.Module` (the result shares everything with it: same
         parameters, `state_dict`, train/eval), or None to use this as a decorator.
     fullgraph: raise GraphBreakError at a graph break instead of splitting the function.
-    dynamic: None (static sizes unless `mark_dynamic`); True and False are not supported yet.
+    dynamic: None: a size is static until `mark_dynamic` names it or a later call changes it; True
+        and False are not supported yet.
     backend: "cutaway", "eager" (the capture alone) or any `callable(graph_module, example_inputs)`.
     mode: None or "default".
     options: names of `compiler_core.options.Options`, such as `{"strict": True}`.
@@ -110,8 +111,11 @@ def disable(fn: Callable[..., Any]) -> Callable[..., Any]:
 def mark_dynamic(tensor: torch.Tensor, *dims: int) -> None:
     """Give dimensions a size symbol at the next capture, so that one version serves all sizes ≥ 2.
 
-    Raises OptionError for a dimension that the tensor does not have.
+    A size of 0 or 1 stays fixed. Raises OptionError for a dimension that the tensor does not have.
     """
+    if not isinstance(tensor, torch.Tensor) or not dims:
+        what = f"{type(tensor).__name__} and {len(dims)} dimensions"
+        raise OptionError(BAD_VALUE, f"mark_dynamic takes a tensor and its dimensions, not {what}")
     for dim in dims:
         if not isinstance(dim, int) or not -tensor.dim() <= dim < tensor.dim():
             raise OptionError(
@@ -124,6 +128,8 @@ def mark_dynamic(tensor: torch.Tensor, *dims: int) -> None:
 @contextmanager
 def record(explore: bool = False, inputs: bool = False) -> Iterator[Recorder]:
     """Collect what the compiles inside leave behind: `with record() as r: …; r.recording.save(path)`.
+
+    Only compiles leave something: what was compiled before runs as it is (`reset()` forgets it).
 
     explore: also every instruction and every rewrite (about twice the compile time).
     inputs: also copies of each graph's first inputs (`r.inputs`), so that its stages can be run.

@@ -16,11 +16,12 @@ from typing import Any
 import torch
 
 from compiler_core.capture import CannotCapture, assemble, capture_frame, compile_guards
-from compiler_core.capture.guard_predicates import forward_ad_level
+from compiler_core.capture.breaks import UNCAUGHT
 from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, SkipOnce
+from compiler_core.capture.guard_predicates import forward_ad_level
 from compiler_core.capture.skip import ABOUT_LIBRARIES
 from compiler_core.counters import counters
-from compiler_core.errors import CATALOGUE, NO_CAPTURE, GraphBreakError, OptionError
+from compiler_core.errors import CATALOGUE, NO_CAPTURE, GraphBreakError
 from compiler_core.frame_memory import FrameMemory, memory_of
 from compiler_core.graph_code import first_call, graph_code
 from compiler_core.logs import log_version
@@ -140,7 +141,7 @@ def _refuse_under_fullgraph(view: FrameView, reason: str, request: Request) -> N
 
 def is_for_the_user(error: Exception, request: Request) -> bool:
     """Does the user see this exception, or is it a failure of ours that eager makes good?"""
-    return request.options.strict or isinstance(error, (GraphBreakError, OptionError))
+    return request.shows(error)
 
 
 def _limit_reached(
@@ -171,7 +172,7 @@ def _note_break(captured: Captured, request: Request, recorder: Recorder) -> Non
         "break", {f"capture:{captured.name}"}, info.code, f"{info.sentence}: {info.detail}", where=where,
         hints=list(info.hints), alive=list(info.alive), stack=list(info.stack),
     )  # fmt: skip
-    if request.fullgraph:
+    if request.fullgraph and info.code != UNCAUGHT.code:  # then the program's own exception is due
         raise GraphBreakError(CATALOGUE[info.code], info.detail, where)
 
 

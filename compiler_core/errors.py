@@ -13,6 +13,7 @@ from difflib import get_close_matches
 
 __all__ = [
     "CATALOGUE",
+    "BackendFailed",
     "BackendNotFound",
     "CutawayError",
     "GraphBreakError",
@@ -95,6 +96,10 @@ class ToolMissing(CutawayError, RuntimeError):
     """A program or package that a stage needs is not on this machine (C compiler, triton)."""
 
 
+class BackendFailed(CutawayError, RuntimeError):
+    """A backend that the user passed raised, or returned what cannot be called. Never swallowed."""
+
+
 class GraphBreakError(CutawayError):
     """`fullgraph=True` and the capture met a graph break."""
 
@@ -107,6 +112,12 @@ class VerifyError(CutawayError):
     """A stage's value is not well formed. The message shows the text around the fault."""
 
 
+BACKEND_FAILED = register(
+    "CC007",
+    "the backend failed",
+    "`backend` is a callable of the user's; its errors are not hidden behind a fallback to eager.",
+    "It takes (graph_module, example_inputs) and returns a callable that gives the graph's flat tuple of outputs.",
+)
 INTERNAL = register(
     "CC001",
     "the compiler failed inside",
@@ -117,8 +128,8 @@ INTERNAL = register(
 BAD_VALUE = register(
     "CC002",
     "an argument has a value that is not valid",
-    "The call was refused before anything was compiled.",
-    "Pass one of the valid values named above.",
+    "It is refused here, before it could change what is compiled.",
+    "Pass a value of the kind named above.",
 )
 NOT_YET = register(
     "CC003",

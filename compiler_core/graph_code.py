@@ -13,7 +13,7 @@ import torch
 
 from compiler_core.counters import counters
 from compiler_core.devtools.copies import copy_of
-from compiler_core.errors import OptionError
+from compiler_core.errors import BACKEND_FAILED, BackendFailed
 from compiler_core.logs import wants
 from compiler_core.options import Context, Options, Target
 from compiler_core.pipeline import Compilation, compile_captured
@@ -38,7 +38,7 @@ def graph_code(captured: Captured, request: Request, context: Context) -> GraphC
     try:
         return backend(captured, request, context)
     except Exception as error:
-        if request.options.strict or isinstance(error, OptionError):
+        if request.shows(error):
             raise
         return _fallback(captured, error, context)
 
@@ -83,7 +83,16 @@ def _custom(captured: Captured, request: Request, context: Context) -> GraphCode
     """Any `backend(graph_module, example_inputs)` of the ecosystem; the examples are fake tensors."""
     assert not isinstance(request.backend, str)
     context.recorder.here.stages.extend(captured_records(captured))
-    return request.backend(captured.graph, [i.value for i in captured.inputs])
+    name = getattr(request.backend, "__name__", repr(request.backend))
+    try:
+        call = request.backend(captured.graph, [i.value for i in captured.inputs])
+    except Exception as error:
+        raise BackendFailed(BACKEND_FAILED, f"{name}: {type(error).__name__}: {error}") from error
+    if not callable(call):
+        raise BackendFailed(
+            BACKEND_FAILED, f"{name} returned {type(call).__name__}, not a callable"
+        )
+    return call
 
 
 _BACKENDS = {"cutaway": _generated, "eager": _eager}

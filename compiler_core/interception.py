@@ -95,6 +95,7 @@ def watched(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
         finally:
             active.request = outer
 
+    compiled.__cutaway_compiled__ = request, compiled.__code__  # type: ignore[attr-defined]
     _originals[compiled] = fn
     return compiled
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MODES", "Context", "Options", "Target"]
 
+ARCHITECTURES = ("75", "80", "86", "89", "90", "100", "103", "120")  # compute capabilities of GPUs
+
 MODES = {
     None: "the default: fuse, generate, no autotuning",
     "default": "the same as None",
@@ -108,6 +110,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _checked(name: str, value: Any, annotation: str) -> Any:
+    if name == "replace" and isinstance(value, Mapping):
+        _check_replace(value)
+    if annotation == "int" and isinstance(value, int) and value < 0:
+        raise OptionError(BAD_VALUE, f"option {name!r} takes a number from 0 on, not {value}")
     accepted = _TYPES[annotation]
     if not isinstance(value, accepted) or (annotation == "int" and isinstance(value, bool)):
         raise OptionError(
@@ -122,12 +128,20 @@ _CONVERT: dict[str, Callable[[Any], Any]] = {
 }  # fmt: skip
 
 
+def _check_replace(value: Mapping[str, Any]) -> None:
+    for key in value:
+        if not str(key).startswith("kernels/"):
+            form = "'kernels/<name>', or 'kernels/backward/<name>' in the backward graph"
+            raise OptionError(
+                BAD_VALUE, f"option 'replace' names {key!r}; kernels are named {form}"
+            )
+
+
 def check_mode(mode: str | None) -> None:
     """Refuse a mode that is unknown (OptionError) or not built yet (NotSupportedYet)."""
     if mode not in MODES:
-        raise OptionError(
-            BAD_VALUE, f"unknown mode {mode!r}{closest(str(mode), [m for m in MODES if m])}"
-        )
+        built = [str(m) for m, doc in MODES.items() if not doc.startswith("not supported")]
+        raise OptionError(BAD_VALUE, f"unknown mode {mode!r}{closest(str(mode), built)}")
     if MODES[mode].startswith("not supported"):
         raise NotSupportedYet(NOT_YET, f"mode={mode!r}; use mode=None and options instead")
 
@@ -145,10 +159,12 @@ class Target:
         device, _, arch = text.partition(":")
         if text == "cpu":
             return cls("cpu")
-        if device == "cuda" and arch.isdigit():
+        if device == "cuda" and arch in ARCHITECTURES:
             return cls("cuda", int(arch))
+        valid = ["cpu", *(f"cuda:{a}" for a in ARCHITECTURES)]
         raise OptionError(
-            BAD_VALUE, f"unknown target {text!r}. Valid: cpu, cuda:80, cuda:90, cuda:100, cuda:120."
+            BAD_VALUE,
+            f"unknown target {text!r}. Valid: {', '.join(valid)}.",
         )
 
     @property

@@ -46,7 +46,16 @@ class Compilation:
 
     def part(self, part: str = "forward", target: str | None = None) -> PartCode:
         """The code of a part for a target (the one that is called, if none is named)."""
-        return self.targets[target or next(iter(self.targets))][part]
+        parts = {t: list(code) for t, code in self.targets.items()}
+        name = target or next(iter(self.targets))
+        if name not in parts or part not in parts[name]:
+            raise LookupError(f"no part {part!r} for target {name!r}; there are: {parts}")
+        return self.targets[name][part]
+
+    def __str__(self) -> str:
+        """The names of what is held."""
+        held = [f"{target}: {', '.join(parts)}" for target, parts in self.targets.items()]
+        return f"compilation of {self.captured.name} for " + "; ".join(held)
 
 
 def compile_captured(

@@ -26,6 +26,9 @@ __all__ = [
 ]  # fmt: skip
 
 SCHEMA = 1
+
+_UMASK = os.umask(0)
+os.umask(_UMASK)
 FIRST_CALL = "first call"  # the reason of a first version
 
 
@@ -260,6 +263,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     try:
         with os.fdopen(number, "wb") as file:
             file.write(data)
+        os.chmod(name, 0o666 & ~_UMASK)  # a temporary file is private; the result is like any other
         os.replace(name, path)
     except BaseException:
         Path(name).unlink(missing_ok=True)

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 from weakref import ref
 
 from compiler_core.errors import (
     BAD_VALUE,
     NOT_YET,
+    BackendFailed,
     BackendNotFound,
+    GraphBreakError,
     NotSupportedYet,
     OptionError,
     closest,
@@ -37,6 +42,7 @@ class Request:
     backend: str | Backend = "cutaway"
     fullgraph: bool = False
     dynamic: bool | None = None
+    replaced: str = ""  # digest of the files of options.replace: an edit makes another request
 
     @classmethod
     def of(cls, *parts: Any) -> Request:
@@ -52,6 +58,15 @@ class Request:
     def parts(self) -> tuple[Any, ...]:
         """What makes two requests equal."""
         return self.options, self.backend, self.fullgraph, self.dynamic
+
+    def shows(self, error: Exception) -> bool:
+        """Does the user see this error of a compile? Else eager makes it good, with a recorded reason.
+
+        Always under strict; else mistakes of the user, and what fails in files or backends of the user.
+        """
+        mistakes = (GraphBreakError, OptionError, BackendFailed)
+        named_files = bool(self.options.replace)
+        return self.options.strict or named_files or isinstance(error, mistakes)
 
     def __str__(self) -> str:
         """`compile(backend='eager', strict=True)`: what differs from a bare `compile()`."""
@@ -84,9 +99,10 @@ def checked_request(
     options: Mapping[str, Any] | None,
 ) -> Request:
     """The request that these arguments of `compile` make. Raises OptionError, BackendNotFound, NotSupportedYet."""
-    for name, value in (("fullgraph", fullgraph), ("dynamic", bool(dynamic))):
-        if not isinstance(value, bool):
-            raise OptionError(BAD_VALUE, f"{name} takes True or False, not {value!r}")
+    if not isinstance(fullgraph, bool):
+        raise OptionError(BAD_VALUE, f"fullgraph takes True or False, not {fullgraph!r}")
+    if dynamic not in (None, True, False):
+        raise OptionError(BAD_VALUE, f"dynamic takes None, True or False, not {dynamic!r}")
     if dynamic is not None:
         raise NotSupportedYet(
             NOT_YET, "dynamic=True and dynamic=False; mark sizes with mark_dynamic(x, dim)"
@@ -100,4 +116,14 @@ def checked_request(
     if options is not None and not isinstance(options, Mapping):
         raise OptionError(BAD_VALUE, f"options takes a mapping, not {type(options).__name__}")
     check_mode(mode)
-    return Request.of(Options.of(options), backend, fullgraph, dynamic)
+    checked = Options.of(options)
+    return Request.of(checked, backend, fullgraph, dynamic, _digest_of_files(checked))
+
+
+def _digest_of_files(options: Options) -> str:
+    """Changes when a file that `replace` names does; a file that cannot be read is refused later."""
+    digest = sha256()
+    for path in options.replace.values():
+        with suppress(OSError):
+            digest.update(Path(path).read_bytes())
+    return digest.hexdigest() if options.replace else ""

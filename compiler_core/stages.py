@@ -17,6 +17,7 @@ import torch
 from torch import fx
 
 from compiler_core.graph_text import print_graph
+from compiler_core.ir.arguments import check_arguments
 from compiler_core.ir.loop import Program
 from compiler_core.options import Target
 from compiler_core.provenance import Handle, Instruction, Origins, Span
@@ -115,6 +116,9 @@ class Captured:
     def text(self) -> str:
         return print_graph(self.graph, self.name)[0]
 
+    def __str__(self) -> str:
+        return self.text()
+
     def digest(self) -> str:
         return digest_of(self.text())
 
@@ -151,6 +155,9 @@ class Joint:
 
     def text(self) -> str:
         return print_graph(self.graph, "joint")[0]
+
+    def __str__(self) -> str:
+        return self.text()
 
     def digest(self) -> str:
         return digest_of(self.text())
@@ -189,6 +196,9 @@ class Partitioned:
             parts.append(print_graph(self.backward, "backward")[0])
         return "\n\n".join(parts)
 
+    def __str__(self) -> str:
+        return self.text()
+
     def digest(self) -> str:
         return digest_of(self.text())
 
@@ -211,6 +221,9 @@ class Lowered:
         from compiler_core.ir.text import print_program
 
         return print_program(self.program)
+
+    def __str__(self) -> str:
+        return self.text()
 
     def digest(self) -> str:
         return digest_of(self.text())
@@ -257,6 +270,9 @@ class Fused:
         from compiler_core.ir.text import print_program
 
         return print_program(self.program)
+
+    def __str__(self) -> str:
+        return self.text()
 
     def digest(self) -> str:
         return digest_of(self.text())
@@ -317,9 +333,13 @@ class Generated:
     host: HostProgram
     target: Target
     part: str
+    program: Program | None = None  # what it was generated from, to check the arguments of a run
 
     def text(self) -> str:
         return "\n\n".join([*(k.source for k in self.kernels), self.host.source])
+
+    def __str__(self) -> str:
+        return self.text()
 
     def digest(self) -> str:
         return digest_of(self.text())
@@ -363,8 +383,17 @@ class Built:
     def text(self) -> str:
         return self.generated.text()
 
+    def __str__(self) -> str:
+        return self.text()
+
     def digest(self) -> str:
         return self.generated.digest()
 
     def run(self, *inputs: torch.Tensor | int) -> tuple[Any, ...]:
+        """`call` on checked arguments: kernels trust sizes, strides and types, and would read astray.
+
+        Raises TypeError or ValueError for an argument that is not as the program declares it.
+        """
+        if self.generated.program is not None:
+            check_arguments(self.generated.program, inputs)
         return tuple(self.call(list(inputs)))

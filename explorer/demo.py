@@ -6,10 +6,12 @@ shown by `html.py`. Nothing in an outcome is assumed: errors, counts and times a
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -71,6 +73,11 @@ def run_program(program: Program, also: Sequence[str] = (), explore: bool = True
 
     also: further targets to compile for ("cuda:90"); without a GPU their kernels are evaluated.
     """
+    with _quiet():
+        return _outcome(program, also, explore)
+
+
+def _outcome(program: Program, also: Sequence[str], explore: bool) -> Outcome:
     eager = program.make()
     before = cc.stats()
     with cc.record(explore=explore, inputs=True) as recorder:
@@ -161,6 +168,13 @@ def _phases(recording: Recording) -> dict[str, float]:
         if "/" not in timing.phase:
             totals[timing.phase] = totals.get(timing.phase, 0.0) + timing.seconds
     return totals
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """What the programs print is not part of the demonstration."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        yield
 
 
 def _median(call: Callable[[], Any], seconds: float = 0.3, most: int = 200) -> float:

@@ -36,17 +36,31 @@ class Links:
                 found.setdefault(origin, set()).add(item)
         return {origin: frozenset(items) for origin, items in found.items()}
 
+    def known(self, item: Handle) -> Handle:
+        """The recorded form of a handle: one of a live stage has no `@target` yet.
+
+        Raises LookupError for a handle that is no item of these records and no origin of one.
+        """
+        if item in self.origins or item in self.results:
+            return item
+        found = sorted(h for h in self.origins if h.rpartition("@")[0] == item)
+        if not found:
+            raise LookupError(f"{item!r} is no handle of this recording (see Links.origins)")
+        return found[0]
+
     def came_from(self, *handles: Handle) -> frozenset[Handle]:
-        """All ancestors of the handles, themselves left out."""
-        return _reach(handles, self.origins)
+        """All ancestors of the handles, themselves left out. Raises LookupError for an unknown one."""
+        return _reach(map(self.known, handles), self.origins)
 
     def became(self, *handles: Handle) -> frozenset[Handle]:
-        """All descendants of the handles, themselves left out."""
-        return _reach(handles, self.results)
+        """All descendants of the handles, themselves left out. Raises LookupError for an unknown one."""
+        return _reach(map(self.known, handles), self.results)
 
     def lit(self, *handles: Handle) -> frozenset[Handle]:
         """What a selection lights up: the handles, all they came from and all they became."""
-        return frozenset(handles) | self.came_from(*handles) | self.became(*handles)
+        return (
+            frozenset(map(self.known, handles)) | self.came_from(*handles) | self.became(*handles)
+        )
 
     def on_line(self, file: str, line: int) -> frozenset[Handle]:
         """The source spans that touch a line (1-based) of a file."""

@@ -136,8 +136,8 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     Program(
         "transformer",
-        "two causal transformer blocks on token embeddings, trained on the next token",
-        _fresh(Transformer),
+        "a causal transformer block on token embeddings, trained on the next token",
+        _fresh(lambda: Transformer(layers=1)),
         lambda: [tokens_batch(n, seed=n) for n in (4, 6, 5)],
         trains=True,
         dynamic=True,

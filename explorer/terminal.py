@@ -30,19 +30,10 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
 
 def print_summary(outcomes: Iterable[Outcome], console: Console) -> None:
     """All programs in one table."""
-    table = Table(title="cutaway demo", title_justify="left")
-    for name in (
-        "program",
-        "graphs",
-        "breaks",
-        "guards",
-        "kernels",
-        "fallbacks",
-        "compiled",
-        "eager",
-        "",
-    ):
-        table.add_column(name, justify="left" if name == "program" else "right")
+    table = Table(title="cutaway demo", title_justify="left", box=None)
+    table.add_column("program", no_wrap=True)
+    for name in ("graphs", "breaks", "guards", "kernels", "falls", "compiled", "eager", ""):
+        table.add_column(name, justify="right")
     for o in outcomes:
         counts = (o.graphs, o.breaks, o.guards, o.kernels, o.fallbacks)
         table.add_row(
@@ -70,7 +61,7 @@ def _facts(o: Outcome) -> Text:
         f"error against float64 {o.max_error:.2e}, allowed {o.tolerance:.2e}",
         f"a call: compiled {seconds(o.compiled_call)}, eager {seconds(o.eager_call)} ({ratio:.2f} x); "
         f"all {o.calls} calls with compiling {seconds(o.first_call)}",
-        *(f"why: {reason}" for reason in o.reasons),
+        *(f"why: {reason.removesuffix(': ')}" for reason in o.reasons),
     ]
     return Text("\n".join(lines))
 

@@ -9,9 +9,10 @@ source text, through imports and `getattr`. What the names *do* is tested where 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ BORROWED = {
         torch._C._functorch.peek_interpreter_stack torch._C._len_torch_dispatch_stack
         torch._C._len_torch_function_stack torch._C._set_grad_enabled""",
     "capture/graph_builder.py": """
-        torch._C._functorch.is_functorch_wrapped_tensor torch._dispatch.python.enable_python_dispatcher
+        torch._dispatch.python.enable_python_dispatcher
         torch.utils._pytree.tree_leaves
         torch._subclasses.fake_tensor.DataDependentOutputException
         torch._subclasses.fake_tensor.DynamicOutputShapeException
@@ -59,8 +60,11 @@ BORROWED = {
         torch._C._len_torch_function_stack""",
     "capture/guard_facts.py": "torch._C._len_torch_dispatch_stack",
     "capture/guard_predicates.py": """
-        torch._C._get_function_stack_at torch._C._is_torch_function_enabled
-        torch._C._len_torch_function_stack""",
+        torch._C._functorch.is_functorch_wrapped_tensor torch._C._get_function_stack_at
+        torch._C._is_torch_function_enabled torch._C._len_torch_function_stack
+        torch.autograd.forward_ad._current_level""",
+    "capture/guard_texts.py": """
+        torch._ops.OpOverload torch._ops.OpOverloadPacket torch._ops._OpNamespace""",
     "capture/input_source.py": "torch._guards.Source",
     "capture/managers.py": "torch._C._set_grad_enabled",
     "capture/normalise.py": "dis._parse_exception_table",
@@ -158,9 +162,10 @@ OURS = {"_cutaway_dynamic"}  # set by us on tensors of the user
 # ------------------------------------------------------------------------------ reading the source
 
 
-def trees() -> Iterator[tuple[str, ast.Module]]:
-    for path in sorted(CORE.rglob("*.py")):
-        yield str(path.relative_to(CORE)), ast.parse(path.read_text())
+@functools.cache
+def trees() -> tuple[tuple[str, ast.Module], ...]:
+    paths = sorted(CORE.rglob("*.py"))
+    return tuple((str(p.relative_to(CORE)), ast.parse(p.read_text())) for p in paths)
 
 
 def roots_of(tree: ast.Module) -> dict[str, str]:
@@ -206,14 +211,16 @@ def is_private(name: str) -> bool:
     )
 
 
-def names_in(tree: ast.Module) -> set[str]:
+@functools.cache
+def names_in(tree: ast.Module) -> frozenset[str]:
     """All dotted names from elsewhere, the longest form of each; also those inside texts of guards."""
     roots = roots_of(tree)
     found = set(roots.values()) | {full for node in ast.walk(tree) if (full := dotted(node, roots))}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found |= set(re.findall(r"\btorch\._C\.\w+(?=\()", node.value))
-    return {name for name in found if not any(o.startswith(name + ".") for o in found)}
+    shorter = {name[:at] for name in found for at, sign in enumerate(name) if sign == "."}
+    return frozenset(found - shorter)
 
 
 def private_attributes(tree: ast.Module, own: set[str]) -> set[str]:

@@ -27,6 +27,9 @@ def f(x):
         ({"options": {"recompile_limit": True}}, OptionError, "takes int, not bool"),
         ({"options": ["strict"]}, OptionError, "takes a mapping, not list"),
         ({"fullgraph": "yes"}, OptionError, "takes True or False"),
+        ({"dynamic": "yes"}, OptionError, "takes None, True or False"),
+        ({"options": {"threads": -1}}, OptionError, "from 0 on"),
+        ({"options": {"replace": {"add_0": "k.cpp"}}}, OptionError, "kernels/<name>"),
         ({"dynamic": True}, NotSupportedYet, "mark_dynamic"),
     ],
 )
@@ -74,9 +77,9 @@ def test_options_describe_themselves() -> None:
     assert "CUTAWAY_STRICT" in text and "recompile_limit" in text
 
 
-@pytest.mark.parametrize("text", ["tpu", "cuda", "cuda:", "cpu:1"])
+@pytest.mark.parametrize("text", ["tpu", "cuda", "cuda:", "cpu:1", "cuda:12"])
 def test_targets_are_checked(text: str) -> None:
-    with pytest.raises(OptionError, match="Valid: cpu, cuda:80"):
+    with pytest.raises(OptionError, match="Valid: cpu, cuda:75, cuda:80"):
         Target.parse(text)
 
 

@@ -109,14 +109,21 @@ def cat_of_repeats(self: Tensor, repeats: Sequence[int]) -> Tensor:
     return result.reshape([r * n for r, n in zip(repeats, shape)])
 
 
-def conjugated(self: Tensor) -> Tensor:
-    """The conjugate as numbers: a kernel reads memory, and does not see a tensor's lazy bits."""
-    return _aten._conj_physical.default(self)
+def conjugated(self: Tensor | complex) -> Tensor:
+    """The conjugate as numbers: a kernel reads memory, and does not see a tensor's lazy bits.
+
+    The gradient of a product with a number asks for the number's; its dtype never decides.
+    """
+    if not isinstance(self, Tensor):
+        return torch.full((), complex(self).conjugate(), dtype=torch.complex128)
+    made: Tensor = _aten._conj_physical.default(self)
+    return made
 
 
 def negated(self: Tensor) -> Tensor:
     """The negative as numbers, where torch makes a view with a lazy bit (`z.conj().imag`)."""
-    return _aten.neg.default(self)
+    made: Tensor = _aten.neg.default(self)
+    return made
 
 
 OURS: dict[Any, Callable[..., Any]] = {

@@ -9,6 +9,7 @@ so that the nodes of a write belong to the write and not to whoever reads next.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,6 +89,14 @@ class _WithHistory(torch.autograd.Function):
         return gradient, None
 
 
+def _taken_apart(n: fx.Node) -> AbstractContextManager[None]:
+    """An LSTM as its products and gates: oneDNN's one operator keeps what its gradient reads only
+    in grad mode, and a compiled forward pass runs outside of it.
+    """
+    is_lstm = getattr(n.target, "__name__", n.target) == "lstm"
+    return torch.backends.mkldnn.flags(enabled=False) if is_lstm else nullcontext()
+
+
 def _resolves(n: fx.Node) -> bool:
     """Does eager copy here? The trace has no lazy bits left to resolve, and would give a view."""
     name = getattr(n.target, "__name__", n.target)
@@ -112,7 +121,8 @@ class Forward(fx.Interpreter):
         read = [t for t in self._operands(n) if isinstance(t, torch.Tensor)]
         versions = [t._version for t in read]
         first = sequence_number()
-        result = super().run_node(n)
+        with _taken_apart(n):
+            result = super().run_node(n)
         if _resolves(n):
             result = result.clone()
         self._ledger.claim(first, sequence_number(), n)

@@ -137,7 +137,7 @@ class _Trace:
 
     def _captured_outputs(self) -> Sequence[Any]:
         (result,) = (n for n in self.captured.graph.graph.nodes if n.op == "output")
-        return [node.meta.get("val") for node in result.args[0]]
+        return [n.meta.get("val") if isinstance(n, fx.Node) else n for n in result.args[0]]
 
     def _with_strides_of_eager(self, outputs: list[Any]) -> list[Any]:
         """A decomposition may lay a result out differently; the user sees the strides of eager."""

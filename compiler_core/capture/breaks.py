@@ -184,6 +184,7 @@ LAZY_BIT = register(
     "a tensor that is conjugated or negated lazily",
     "Its memory holds other numbers than it stands for (x.conj(), x.conj().imag), and kernels read memory.",
     "Resolve it before the call: x.resolve_conj(), x.resolve_neg().",
+    "Conjugate inside of the compiled function.",
 )
 
 Because = tuple[str, Any, Any, dict[str, Any]]

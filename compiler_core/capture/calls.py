@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture.breaks import DISABLED, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.guard_predicates import active_request
 from compiler_core.capture.inlining import function_of, inline
-from compiler_core.capture.values.base import Value
+from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.functions import (
     BoundRule,
     FunctionValue,
@@ -69,6 +70,8 @@ def _call_object(
         return result
     _refuse_disabled(real)
     if isinstance(real, types.FunctionType):
+        if is_compiled(real):
+            return call(trace, _original(trace, callee), args, kwargs)
         _refuse_module(real)
         return inline(trace, function_of(trace, callee), args, kwargs)
     if isinstance(real, type):
@@ -84,6 +87,25 @@ def _call_object(
     if isinstance(real, (types.MethodDescriptorType, types.WrapperDescriptorType)) and args:
         return _call_descriptor(trace, real, args, kwargs)
     return _call_special(trace, callee, args, kwargs)
+
+
+def is_compiled(real: Any) -> bool:
+    """Is this what `compile()` made of a function? (`functools.wraps` copies the mark to other code.)"""
+    mark = getattr(real, "__dict__", {}).get("__cutaway_compiled__")
+    return mark is not None and real.__code__ is mark[1]
+
+
+def _original(trace: Trace, compiled: ObjectValue) -> Value:
+    """The function that a compiled one was made of, if it asks for what is in force. Raises Break."""
+    real, source = compiled.real, compiled.source
+    request, _ = real.__cutaway_compiled__
+    if request is not active_request():
+        raise Break(DISABLED, f"{real.__qualname__}, compiled with other options")
+    if source is not None:
+        mark = source.attr("__cutaway_compiled__").item(0)
+        trace.guard("identity", mark, request, "it was compiled with the same options")
+    inner = source.attr("__wrapped__") if source is not None else None
+    return trace.look(Lazy(real.__wrapped__, source=inner, trusted=source is None))
 
 
 def _referent(trace: Trace, real: weakref.ref[Any]) -> Value:

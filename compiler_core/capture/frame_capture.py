@@ -10,11 +10,12 @@ import inspect
 import itertools
 from collections.abc import Sequence
 from types import CodeType
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from compiler_core.capture.breaks import (
+    OVERLAP,
     SUSPENDED,
     Break,
     CannotCapture,
@@ -26,7 +27,7 @@ from compiler_core.capture.endings import Ending, break_ending
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.frames import FrameView
 from compiler_core.capture.graph_call import graph_call
-from compiler_core.capture.guard_predicates import forward_ad_level
+from compiler_core.capture.guard_predicates import forward_ad_level, same_storage
 from compiler_core.capture.hints import hints_from
 from compiler_core.capture.interpreter import Broken, Exit, Returned, run_outermost
 from compiler_core.capture.normalise import instructions
@@ -50,21 +51,21 @@ def capture_frame(view: FrameView, context: Context, prior: Sequence[Any] = ()) 
     _refuse(view)
     forced: dict[int, Break] = {}
     hints = hints_from(prior, view)
-    overlap = False
+    overlap: Break | None = None
     for _ in itertools.repeat(None, _ATTEMPTS):
         trace = Trace(view, context, dict(forced), hints)
-        trace.breaks_overlap = overlap
+        trace.breaks_overlap = overlap is not None
         try:
-            return _attempt(trace)
+            return _attempt(trace, overlap)
         except Restart as restart:
             forced[restart.step] = restart.cause
-        except _Overlaps:
-            overlap = True
+        except _Overlaps as overlaps:
+            overlap = Break(OVERLAP, because=overlaps.args)
     raise CannotCapture(f"no attempt of {_ATTEMPTS} came to an end")
 
 
 class _Overlaps(Exception):
-    """An input written to shares memory with another: the write must run natively."""
+    """An input written to shares memory with another: the write must run natively. Its argument: that fact."""
 
 
 def _refuse(view: FrameView) -> None:
@@ -89,9 +90,11 @@ def _reads_its_own_locals(code: CodeType) -> bool:
     return any(i.op in ("LOAD_GLOBAL", "LOAD_NAME") and i.arg in names for i in instructions(code))
 
 
-def _attempt(trace: Trace) -> FrameCapture:
+def _attempt(trace: Trace, overlap: Break | None) -> FrameCapture:
     mode = torch.is_grad_enabled()
     trace.guards.add_states(line=trace.view.where)
+    if overlap is not None:
+        trace.rely_on(overlap)
     frame, cells = _outermost(trace)
     initial = {name: cell.content for name, cell in cells.items()}
     try:
@@ -135,12 +138,13 @@ def _check_overlap(trace: Trace) -> None:
         for other in inputs:
             if other is written or other.value is None or written.value is None:
                 continue
-            if _share_memory(written.value.real, other.value.real):
+            one, two = cast(Any, written.value.real), cast(Any, other.value.real)
+            if same_storage(one, two):
                 if trace.breaks_overlap:
                     raise CannotCapture("inputs that share memory are changed in place")
-                raise _Overlaps
+                raise _Overlaps(("alias", written.source, one, {"other": other.source}))
             reason = "one of the two is changed in place"
-            trace.guard("no_alias", written.source, written.value.real, reason, other=other.source)
+            trace.guard("no_alias", written.source, one, reason, other=other.source)
     for target in trace.ledger.written():
         for known in list(trace.known.values()):
             if known is not target and _alike(known, target):
@@ -151,10 +155,6 @@ def _alike(a: Value, b: Value) -> bool:
     """Whether two outside values could be one object on a later call."""
     both = a.source is not None and b.source is not None
     return both and type(a) is type(b) and a.python_type() is b.python_type()
-
-
-def _share_memory(a: Any, b: Any) -> bool:
-    return bool(a.untyped_storage()._cdata == b.untyped_storage()._cdata) and bool(a.numel() and b.numel())  # fmt: skip
 
 
 # ------------------------------------------------------------------------------ the text

@@ -36,6 +36,7 @@ from compiler_core.capture.breaks import (
     SUBCLASS,
     Break,
 )
+from compiler_core.capture.guard_predicates import tensor_oddity
 from compiler_core.capture.input_source import InputSource
 from compiler_core.capture.sources import Source
 from compiler_core.capture.symbolic import NoForm, Sizes
@@ -91,7 +92,7 @@ class GraphBuilder:
 
     def input(self, real: torch.Tensor, source: Source | None, guarded: bool) -> TensorValue:
         """A placeholder for a tensor from outside. Raises Break for tensor subclasses."""
-        _check_plain(real)
+        _check_plain(real, source if guarded else None)
         if source is None:
             source, guarded = self.trace.inject(real, "tensor"), False
         dynamic = self.trace.dynamic.of(real, source)
@@ -345,15 +346,13 @@ def number_value(number: Any) -> Value:
     return SymbolicNumber(number)
 
 
-def _check_plain(real: torch.Tensor) -> None:
+def _check_plain(real: torch.Tensor, source: Source | None) -> None:
+    """Raises Break, which guards what is odd: a plain tensor gets a version of its own."""
     if type(real) not in _PLAIN_TENSORS:
-        raise Break(SUBCLASS, type(real).__name__)
-    if real.layout != torch.strided or real.is_quantized or real.is_nested:
-        raise Break(SUBCLASS, f"a tensor with layout {real.layout}")
-    if torch._C._functorch.is_functorch_wrapped_tensor(real):
-        raise Break(SUBCLASS, "a tensor of a torch.func transform")
-    if real.is_conj() or real.is_neg():
-        raise Break(LAZY_BIT)
+        raise Break(SUBCLASS, type(real).__name__, [("type", source, real, {})])
+    if odd := tensor_oddity(real):
+        kind = LAZY_BIT if odd.startswith("lazily") else SUBCLASS
+        raise Break(kind, f"a tensor {odd}", [("oddity", source, real, {})])
 
 
 def _has_tensor(result: Any) -> bool:

@@ -24,6 +24,7 @@ from compiler_core.capture.guard_conditions import (
     check_type,
 )
 from compiler_core.capture.guard_facts import STATES, Fact
+from compiler_core.capture.guard_predicates import tensor_oddity
 from compiler_core.capture.guard_texts import (
     describe,
     describe_tensor,
@@ -155,6 +156,19 @@ KINDS: dict[str, Kind] = {
         "a write to one input must not be seen through the other",
         rank=3,
         actual=lambda value: f"memory at {value.data_ptr():#x}",
+    ),
+    "alias": Kind(
+        check_other("same_storage({}, {})"),
+        lambda fact: f"shares memory with {fact.data['other'].guard()}",
+        "the write runs in eager because the two share memory",
+        rank=3,
+        actual=lambda value: f"memory at {value.data_ptr():#x}",
+    ),
+    "oddity": Kind(
+        lambda text, fact, inject: f"tensor_oddity({text}) == {tensor_oddity(fact.value)!r}",
+        lambda fact: f"a tensor {tensor_oddity(fact.value)}",
+        "such a tensor is no input of a graph",
+        actual=lambda value: f"a tensor {tensor_oddity(value)}".strip(),
     ),
     "shape": Kind(
         lambda text, fact, inject: str(fact.data["text"]),

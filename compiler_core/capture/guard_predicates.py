@@ -31,7 +31,9 @@ __all__ = [
     "reference",
     "same_constant",
     "same_keys",
+    "same_storage",
     "storages_apart",
+    "tensor_oddity",
     "torch_function_state",
 ]
 
@@ -86,6 +88,25 @@ def storages_apart(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.device != b.device or a.numel() == 0 or b.numel() == 0:
         return True
     return _end(a) <= b.data_ptr() or _end(b) <= a.data_ptr()
+
+
+def same_storage(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Are two tensors that have elements parts of one storage?"""
+    one = a.untyped_storage()._cdata == b.untyped_storage()._cdata
+    return bool(one and a.numel() and b.numel())
+
+
+def tensor_oddity(value: Any) -> str:
+    """What keeps a tensor from being an input of a graph; "" for a plain one, and for no tensor."""
+    if not isinstance(value, torch.Tensor):
+        return ""
+    if value.layout != torch.strided or value.is_quantized or value.is_nested:
+        return f"with layout {value.layout}"
+    if torch._C._functorch.is_functorch_wrapped_tensor(value):
+        return "of a torch.func transform"
+    if value.is_conj() or value.is_neg():
+        return "lazily conjugated" if value.is_conj() else "lazily negated"
+    return ""
 
 
 def _end(t: torch.Tensor) -> int:

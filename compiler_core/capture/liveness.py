@@ -6,11 +6,10 @@ instructions, exception handlers included. What is not live is not carried over 
 
 from __future__ import annotations
 
-import functools
 from types import CodeType
-from typing import Any
 
-from compiler_core.capture.normalise import Decoded, decode, same_code
+from compiler_core.capture.by_code import ByCode
+from compiler_core.capture.normalise import Decoded, decode
 from compiler_core.provenance import Instruction
 
 __all__ = ["live_names"]
@@ -21,12 +20,14 @@ _ENDS = ("RETURN_VALUE", "RAISE_VARARGS", "RERAISE", "JUMP")
 
 def live_names(code: CodeType, offset: int) -> frozenset[str]:
     """Locals that may be read at or after the instruction group at `offset`."""
-    return _live(same_code(code))[decode(code).index_of_offset[offset]]
+    return _LIVE.made(code, _live)[decode(code).index_of_offset[offset]]
 
 
-@functools.lru_cache(maxsize=512)
-def _live(key: Any) -> tuple[frozenset[str], ...]:
-    decoded = decode(key.code)
+_LIVE: ByCode[tuple[frozenset[str], ...]] = ByCode()
+
+
+def _live(code: CodeType) -> tuple[frozenset[str], ...]:
+    decoded = decode(code)
     live: list[frozenset[str]] = [frozenset()] * len(decoded.instructions)
     changed = True
     while changed:

@@ -12,7 +12,8 @@ import torch
 
 from compiler_core.capture.attributes import get_attribute
 from compiler_core.capture.breaks import DISABLED, HOOKS, Break
-from compiler_core.capture.calls import _call_special, call
+from compiler_core.capture.calls import _call_special, call, is_compiled
+from compiler_core.capture.guard_predicates import active_request
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant, is_none
 from compiler_core.capture.values.containers import DictValue, TupleValue
@@ -33,7 +34,10 @@ def call_module(
 ) -> Value:
     """`module(*args, **kwargs)`. Raises Break for hooks of the backward pass, compiled modules."""
     real = module.real
-    if type(real).__call__ is not torch.nn.Module.__call__:
+    called: Any = type(real).__call__
+    if is_compiled(called) and called.__wrapped__ is torch.nn.Module.__call__:
+        _refuse_other_request(real, called)
+    elif called is not torch.nn.Module.__call__:
         return _call_special(trace, module, args, kwargs)
     if isinstance(real, torch.jit.ScriptModule):
         raise Break(DISABLED, "a TorchScript module")
@@ -44,6 +48,12 @@ def call_module(
     forward = trace.look(get_attribute(trace, module, "forward"))
     result = call(trace, forward, args, kwargs)
     return _forward_hooks(trace, module, args, kwargs, result)
+
+
+def _refuse_other_request(real: torch.nn.Module, called: Any) -> None:
+    """A compiled module is followed like its plain twin, if both ask for the same. The class is guarded."""
+    if called.__cutaway_compiled__[0] is not active_request():
+        raise Break(DISABLED, f"{type(real).__qualname__}, compiled with other options")
 
 
 def _refuse_backward_hooks(trace: Trace, module: ObjectValue) -> None:

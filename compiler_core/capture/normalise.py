@@ -19,6 +19,7 @@ from itertools import pairwise
 from types import CodeType
 from typing import Any
 
+from compiler_core.capture.by_code import ByCode
 from compiler_core.capture.dialect import ExceptionEntry
 from compiler_core.capture.versions import CURRENT
 from compiler_core.capture.versions.table import Step
@@ -31,7 +32,6 @@ __all__ = [
     "exception_table",
     "instructions",
     "opcode_at",
-    "same_code",
 ]
 
 
@@ -44,7 +44,6 @@ class Decoded:
     after: offset of a group → offset of the group behind it (absent for the last).
     """
 
-    code: CodeType
     instructions: tuple[Instruction, ...]
     index_of_offset: dict[int, int]
     table: tuple[ExceptionEntry, ...]
@@ -75,7 +74,10 @@ def exception_table(code: CodeType) -> tuple[ExceptionEntry, ...]:
 
 def decode(code: CodeType) -> Decoded:
     """A code object in the dialect. An opcode that is not supported becomes UNSUPPORTED."""
-    return _decode(same_code(code))
+    return _DECODED.made(code, _decode)
+
+
+_DECODED: ByCode[Decoded] = ByCode()
 
 
 def opcode_at(code: CodeType, offset: int) -> str:
@@ -83,25 +85,8 @@ def opcode_at(code: CodeType, offset: int) -> str:
     return dis.opname[code.co_code[offset]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Code:
-    """A code object as a key by identity: equal ones may come from different files."""
-
-    code: CodeType
-
-    def __hash__(self) -> int:
-        return id(self.code)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Code) and other.code is self.code
-
-
-same_code = _Code
-
-
-@functools.lru_cache(maxsize=2048)
-def _decode(key: _Code) -> Decoded:
-    body = _Physical.of(key.code)
+def _decode(code: CodeType) -> Decoded:
+    body = _Physical.of(code)
     groups = list(_groups(body.units))
     found: list[Instruction] = []
     index_of_offset: dict[int, int] = {}
@@ -110,10 +95,9 @@ def _decode(key: _Code) -> Decoded:
         found += _expand(group, body)
     starts = [group.offsets[0] for group in groups]
     return Decoded(
-        key.code,
         tuple(found),
         index_of_offset,
-        _exception_entries(key.code),
+        _exception_entries(code),
         {group.offsets[0]: group.parts[-1].offset for group in groups},
         dict(pairwise(starts)),
     )

@@ -13,12 +13,14 @@ A resume inside a resume maps back to the original code, so nothing grows with t
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from compiler_core.capture.normalise import decode, opcode_at, same_code
+from compiler_core.capture.by_code import ByCode
+from compiler_core.capture.normalise import decode, opcode_at
 from compiler_core.capture.splice import (
     CannotEnter,
     Tail,
@@ -38,19 +40,22 @@ class Root:
     offset: int
 
 
-_ORIGIN: dict[Any, tuple[CodeType, dict[int, int]]] = {}  # resume code → original, offsets
-_MADE: dict[tuple[Any, ...], str] = {}  # what was asked → global name
+# Resume code → original, offsets; original → globals and what was asked → global name.
+_ORIGIN: ByCode[tuple[weakref.ref[CodeType], dict[int, int]]] = ByCode()
+_MADE: ByCode[dict[tuple[Any, ...], str]] = ByCode()
 
 
 def root_of(code: CodeType, offset: int) -> Root:
-    """The original of a resume function's code; of any other code, itself.
+    """The original of a resume function's code; of any other code, and if that is gone, itself.
 
     Raises CannotEnter for an offset in the resume's own head, or between two halves of one
     instruction of the original.
     """
-    if same_code(code) not in _ORIGIN:
+    origin = _ORIGIN.get(code)
+    original = origin[0]() if origin is not None else None
+    if origin is None or original is None:
         return Root(code, offset)
-    original, offsets = _ORIGIN[same_code(code)]
+    offsets = origin[1]
     if offset not in offsets:
         raise CannotEnter(f"{code.co_name}: offset {offset} lies inside one original instruction")
     return Root(original, offsets[offset])
@@ -100,10 +105,8 @@ def step_function(
 
 def forget(code: CodeType) -> None:
     """Drop what was made for a code object. Functions that still run keep their own code."""
-    for key in [k for k in _MADE if k[0] == same_code(code)]:
-        del _MADE[key]
-    for made in [k for k, (original, _) in _ORIGIN.items() if original is code]:
-        del _ORIGIN[made]
+    _MADE.pop(code)
+    _ORIGIN.drop_if(lambda origin: origin[0]() is code)
 
 
 # ------------------------------------------------------------------------------ making
@@ -113,12 +116,13 @@ def _made(
     root: Root, key: tuple[Any, ...], globals: dict[str, Any], make: Callable[[str], CodeType]
 ) -> str:
     """The name of what was made for this key in these globals; made and put there at first."""
-    full_key = (same_code(root.code), id(globals), *key)
-    name = _MADE.get(full_key)
+    known = _MADE.made(root.code, lambda _: {})
+    full_key = (id(globals), *key)
+    name = known.get(full_key)
     if name is None or name not in globals:
         name = _free_name(f"__{key[0]}_at_{root.offset}_{root.code.co_name.strip('_<>')}", globals)
         globals[name] = trampoline(make(name), globals)
-        _MADE[full_key] = name
+        known[full_key] = name
     return name
 
 
@@ -142,7 +146,7 @@ def _resume(root: Root, key: tuple[Any, ...], name: str, native: bool) -> CodeTy
     _, offset, nulls, names, handled = key
     made = enter_at(root.code, offset, nulls, names, name, handled=handled)
     if not native:
-        _ORIGIN[same_code(made)] = root.code, _same_instructions(made, root.code)
+        _ORIGIN.put(made, (weakref.ref(root.code), _same_instructions(made, root.code)))
     return made
 
 

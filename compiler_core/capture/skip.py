@@ -53,7 +53,7 @@ def _is_frozen(code: CodeType) -> bool:
 
 
 def _is_ours(code: CodeType) -> bool:
-    return _lies_in(code.co_filename, _OURS)
+    return _lies_in(code.co_filename, _OURS) or code.co_filename.startswith("<cutaway ")
 
 
 def _is_torch(code: CodeType) -> bool:
@@ -93,7 +93,7 @@ RULES = (
     Rule(_is_comprehension, "a comprehension belongs to the function around it"),
     Rule(_runs_natively, "made by the compiler to run one part of a function natively"),
     Rule(_is_frozen, "code without a source file belongs to Python, numpy or a guard"),
-    Rule(_is_ours, "the compiler's own code"),
+    Rule(_is_ours, "the compiler's own code, or code that it wrote"),
     Rule(_is_torch, "torch's own code, but for the forward methods of its modules"),
     Rule(_is_standard_library, "the standard library holds no tensor programs"),
     Rule(_is_foreign, "a package that holds no tensor programs"),

@@ -149,6 +149,8 @@ class Trace:
     def rely_on(self, cause: Break) -> None:
         """Guards of what made the graph end."""
         for kind, source, value, data in cause.because:
+            if source is not None and source.root.kind == "constant":
+                continue  # named by one attempt, and unchanging
             self.guard(kind, source, value, cause.kind.sentence, **data)
 
     def number(self, real: int, source: Source) -> Value:

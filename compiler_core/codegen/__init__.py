@@ -18,7 +18,8 @@ def generate(fused: Fused, context: Context) -> Generated:
     """Kernels and host program. Raises OptionError where `options.replace` is not right."""
     kernels = _kernels(fused, context)
     kernels = apply_replacements(kernels, fused.part, context)
-    return Generated(kernels, host_program(fused, kernels), fused.target, fused.part)
+    host = host_program(fused, kernels)
+    return Generated(kernels, host, fused.target, fused.part, fused.program)
 
 
 def _kernels(fused: Fused, context: Context) -> tuple[KernelSource, ...]:

@@ -21,8 +21,8 @@ __all__ = ["host_name", "host_program"]
 
 _AS_PLANNED = '''\
 def as_planned(tensor, strides):
-    """The library's result, maybe none; a copy of it where kernels expect another layout."""
-    if tensor is None or tensor.stride() == strides:
+    """The library's result; a copy of it where kernels expect another layout."""
+    if tensor.stride() == strides:
         return tensor
     planned = empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
     return planned.copy_(tensor)

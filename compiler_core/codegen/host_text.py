@@ -21,7 +21,19 @@ __all__ = ["HostText", "host_name"]
 
 # What a host program's own text means by these words.
 _TAKEN = frozenset(
-    {"torch", "aten", "ops", "empty_strided", "as_planned", "args", "call", "min", "max", "device"}
+    {
+        "torch",
+        "aten",
+        "ops",
+        "empty_strided",
+        "as_planned",
+        "args",
+        "call",
+        "min",
+        "max",
+        "device",
+        "complex",
+    }
 )
 
 
@@ -84,6 +96,8 @@ class HostText:
                 return f'torch.device("{value}")'
             case float() if value != value or abs(value) == float("inf"):
                 return f'float("{value}")'
+            case complex():
+                return f'complex("{value}")'
             case torch.dtype() | torch.layout() | torch.memory_format():
                 return str(value)
             case None | bool() | int() | float() | str():

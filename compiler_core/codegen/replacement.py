@@ -25,10 +25,12 @@ def apply_replacements(
     """The kernels, with the sources that the option names; a "replace" decision for each.
 
     `kernels/<name>` is a kernel of the forward graph, `kernels/backward/<name>` one of the backward graph.
+    A file that ends in `.py` replaces a Triton kernel, any other a C kernel.
     Raises OptionError for a key that names no kernel and for a file that cannot be read.
     """
     keys = {_key(part, kernel.name): kernel for kernel in kernels}
-    paths = {k: path for k, path in context.options.replace.items() if _is_of(part, k)}
+    given = context.options.replace.items()
+    paths = {k: path for k, path in given if _is_of(part, k) and _is_in_language(path, kernels)}
     for key in paths:
         if key not in keys:
             raise OptionError(BAD_VALUE, f"option 'replace' names {key!r}{closest(key, keys)}")
@@ -47,6 +49,12 @@ def _is_of(part: str, key: str) -> bool:
     if part == "forward":
         return key.startswith("kernels/") and not key.startswith("kernels/backward/")
     return key.startswith(f"kernels/{part}/")
+
+
+def _is_in_language(path: str, kernels: Sequence[KernelSource]) -> bool:
+    """Where several targets are compiled for, a `.py` file is for Triton's kernels, others are C."""
+    languages = {kernel.language for kernel in kernels}
+    return ("triton" in languages) == path.endswith(".py")
 
 
 def _replaced(

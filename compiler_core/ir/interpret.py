@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from compiler_core.ir.arguments import check_arguments
 from compiler_core.ir.index import Index
 from compiler_core.ir.interpret_nest import Trace, run_nest
 from compiler_core.ir.loop import Block, Buffer, Call, Loop, Nest, Program, Reduce, Store, View
@@ -63,13 +64,9 @@ class _Machine:
     @classmethod
     def start(cls, program: Program, inputs: Sequence[Any]) -> _Machine:
         """Bind arguments and sizes, allocate the rest."""
-        if len(inputs) != len(program.inputs):
-            raise TypeError(
-                f"program {program.name} takes {len(program.inputs)} arguments, got {len(inputs)}"
-            )
+        sizes = check_arguments(program, inputs)
         arguments = dict(zip(program.inputs, inputs))
-        machine = cls(program, {}, arguments, {}, {})
-        machine._bind_sizes()
+        machine = cls(program, sizes, arguments, {}, {})
         for name, value in arguments.items():
             if name in program.buffers:
                 machine._bind(program.buffers[name], value)
@@ -80,26 +77,8 @@ class _Machine:
                 )
         return machine
 
-    def _bind_sizes(self) -> None:
-        for name, source in self.program.symbols.items():
-            if source is None:
-                value = self.arguments[name]
-                if value is not None:
-                    self.sizes[name] = int(value)
-            else:
-                self.sizes[name] = self.arguments[source[0]].shape[source[1]]
-
     def _bind(self, buffer: Buffer, value: Any) -> None:
-        """An argument as memory. Raises TypeError, ValueError if it is not as declared."""
-        if not isinstance(value, torch.Tensor) or value.dtype != buffer.dtype.torch:
-            got = value.dtype if isinstance(value, torch.Tensor) else type(value).__name__
-            raise TypeError(f"argument {buffer.name} is {buffer.dtype.torch}, got {got}")
-        shape, strides = self.numbers(buffer.shape), self.numbers(buffer.strides)
-        if tuple(value.shape) != shape or not _has_strides(value, strides):
-            raise ValueError(
-                f"argument {buffer.name} has sizes {shape} and strides {strides}, "
-                f"got {tuple(value.shape)} and {value.stride()}"
-            )
+        """An argument, checked before, as memory."""
         self.devices.setdefault(buffer.device, value.device)
         flat = value.detach().as_strided((self.span(buffer),), (1,), value.storage_offset())
         self.memory[buffer.name] = flat
@@ -181,15 +160,6 @@ def _garbage(length: int, dtype: torch.dtype, device: torch.device) -> torch.Ten
     if dtype.is_floating_point or dtype.is_complex:
         return memory.fill_(float("nan"))
     return memory.fill_(True if dtype is torch.bool else torch.iinfo(dtype).max)
-
-
-def _has_strides(value: torch.Tensor, strides: Sequence[int]) -> bool:
-    """Strides agree where they matter: in dimensions of more than one element."""
-    if value.numel() == 0:
-        return True
-    return all(
-        have == want for size, have, want in zip(value.shape, value.stride(), strides) if size > 1
-    )
 
 
 def _stored(block: Block) -> Iterator[str]:

@@ -104,3 +104,42 @@ def _holder(items):
     holder = Holder()
     holder.items = items
     return holder
+
+
+def test_a_compile_that_breaks_keeps_no_object_of_the_program_alive():
+    def f(x, holder):
+        print(end="")
+        return x * 2 + len(holder.items)
+
+    compiled = cc.compile(f, options={"strict": True}, backend="eager")
+    compiled(torch.ones(9), _holder([0]))
+    gc.collect()
+    gc.disable()
+    try:
+        for size in (2, 3, 3):
+            holder = _holder([1] * size)
+            alive = weakref.ref(holder)
+            compiled(torch.ones(size), holder)
+            del holder
+            assert alive() is None
+    finally:
+        gc.enable()
+
+
+def test_values_put_where_a_mask_is_true_have_a_gradient():
+    """It reads as many elements as the mask has true ones, which no static graph does."""
+
+    def f(x, mask):
+        y = x.clone()
+        y[mask, 0] = x.sum()
+        return y * 2
+
+    compiled = cc.compile(f, options={"strict": True})
+    mask = torch.tensor([True, False, True])
+    for k, needs in ((1, True), (2, False), (3, True)):
+        x = (torch.ones(3, 2) * k).requires_grad_(needs)
+        ours, eager = compiled(x, mask), f(x, mask)
+        assert torch.equal(ours, eager) and ours.requires_grad is needs
+        if needs:
+            mine, theirs = (torch.autograd.grad(o.sum(), x) for o in (ours, eager))
+            assert torch.equal(*mine, *theirs)

@@ -144,6 +144,9 @@ CASES = [
         t(2, 4), t(2, 3, dtype=torch.float64), t(2, 3, requires_grad=True), t(3, 2).t(), t(6),
         torch.nn.Parameter(t(2, 3), requires_grad=False), t(2, 3).to_sparse(), None, 3,
         t(2, 3, device="meta"), torch.ones(2, 6)[:, ::2]]),
+    ("oddity", {}, lambda: t(2, dtype=torch.complex64).conj(), [
+        t(2, dtype=torch.complex64), t(2).to_sparse(), None]),
+    ("oddity", {}, lambda: t(2).to_sparse(), [t(2), t(2, dtype=torch.complex64).conj().imag]),
     ("tensor", {}, lambda: t(2, 3).to_sparse(), [t(2, 3), t(2, 4).to_sparse()]),
     ("tensor", {}, lambda: torch.tensor(1.5), [torch.ones(1), torch.tensor(1)]),
     ("tensor", {"dynamic": (0,)}, lambda: t(4, 3), [t(1, 3), t(4, 2), t(5, 6)[:, ::2], t(3, 4).t()]),
@@ -203,6 +206,7 @@ STATE_CHANGES = {
     "matmul_precision": lambda: setting(torch.set_float32_matmul_precision, "medium", "highest"),
     "default_dtype": lambda: setting(torch.set_default_dtype, torch.float64, torch.float32),
     "torch_function": lambda: torch.device("meta"),
+    "forward_ad": torch.autograd.forward_ad.dual_level,
     "dispatch_modes": lambda: torch.utils._python_dispatch.TorchDispatchMode(),
 }
 
@@ -268,6 +272,9 @@ def test_relations_between_values():
     assert not apart.check(overlapping)
     assert apart.first_failure(overlapping)[0].kind == "no_alias"
 
+    together = table_of(overlapping, ("alias", A, parent[:4], {"other": local("b")}))
+    assert together.check(halves) and not together.check({"a": a, "b": b})
+
     one = {"a": shared, "b": shared}
     both = table_of(one, *[("tensor", s, shared, {}) for s in (A, local("b"))],
                     ("same_object", A, shared, {"other": local("b")}))  # fmt: skip
@@ -300,7 +307,7 @@ def test_shape_conditions():
 
 def test_every_kind_is_tested():
     tested = {case[0] for case in CASES} | set(STATES)
-    related = {"distinct", "no_alias", "same_object", "different_object", "shape"}
+    related = {"distinct", "no_alias", "alias", "same_object", "different_object", "shape"}
     assert tested | related == set(KINDS)
 
 

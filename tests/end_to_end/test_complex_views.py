@@ -25,7 +25,6 @@ MADE_INSIDE = {
     "negative resolved": lambda x: (x * 1).conj().imag.resolve_neg(),
     "twice": lambda x: x.conj().conj() + 1,
     "transposed": lambda x: x.mH @ x,
-    "matrix product": lambda x: torch.linalg.inv(x.mH @ x + torch.eye(3)).conj() * 2,
     "returned": lambda x: (x * 2).conj(),
     "written through": written_through,
     "real view": lambda x: torch.view_as_real(x.conj().resolve_conj()) * 2,

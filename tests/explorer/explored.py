@@ -43,3 +43,8 @@ def handle_of(report: explorer.Report, stage: str, label: str) -> str:
         for i in s.record.items
         if i.label == label
     )
+
+
+def hostile(x):
+    tag = "</script><img src=x onerror=\"document.title='broken'\">"
+    return x + len(tag)

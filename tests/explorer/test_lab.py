@@ -15,6 +15,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from browser import chromium
+from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[2]
 CELLS = [
@@ -55,6 +56,7 @@ def lab(tmp_path: Path):
                "IPYTHONDIR", "JUPYTER_RUNTIME_DIR")  # fmt: skip
     env = {**os.environ, **{name: str(tmp_path / name) for name in folders}, "PYTHONPATH": str(ROOT),
            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}  # fmt: skip
+    saved(tmp_path, env)
     port = free_port()
     command = [sys.executable, "-m", "jupyterlab", "--allow-root", "--no-browser", "--ip=127.0.0.1", f"--port={port}",
                "--IdentityProvider.token=token", f"--ServerApp.root_dir={tmp_path / 'work'}",
@@ -63,10 +65,21 @@ def lab(tmp_path: Path):
         server = subprocess.Popen(command, env=env, stdout=log, stderr=log, start_new_session=True)
     try:
         wait_for(f"http://127.0.0.1:{port}/api/status?token=token", tmp_path / "log.txt")
-        yield f"http://127.0.0.1:{port}/lab/tree/panes.ipynb?token=token&reset"
+        yield f"http://127.0.0.1:{port}/lab/tree/{{}}?token=token&reset"
     finally:
         os.killpg(server.pid, signal.SIGTERM)
         server.wait(20)
+
+
+def saved(tmp_path: Path, env: dict[str, str]) -> None:
+    """The same notebook as somebody left it: run, with a selection, its state kept, trusted."""
+    text = "report.selected = report.on_line(3)"
+    cells = [nbformat.v4.new_code_cell(c) for c in (*CELLS[:2], text)]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(ROOT)}}).execute()
+    nbformat.write(notebook, tmp_path / "work" / "saved.ipynb")
+    command = [sys.executable, "-m", "jupyter", "trust", str(tmp_path / "work" / "saved.ipynb")]
+    subprocess.run(command, env=env, check=True, capture_output=True)
 
 
 def wait_for(url: str, log: Path) -> None:
@@ -98,7 +111,7 @@ def test_a_click_in_jupyterlab_reaches_python(lab: str, tmp_path: Path) -> None:
                 else None
             ),
         )
-        page.goto(lab, wait_until="domcontentloaded")
+        page.goto(lab.format("panes.ipynb"), wait_until="domcontentloaded")
         page.wait_for_selector("text=/\\| Idle/", timeout=60_000)
         run_cell(page, 0)
         run_cell(page, 1)
@@ -111,6 +124,10 @@ def test_a_click_in_jupyterlab_reaches_python(lab: str, tmp_path: Path) -> None:
             shot(page, Path(folder))
         run_cell(page, 2)
         page.wait_for_selector("text=/selected [1-9]\\d* lit [1-9]/", timeout=30_000)
+        page.goto(lab.format("saved.ipynb"), wait_until="domcontentloaded")
+        page.wait_for_selector(".ct-widget[data-ready]", timeout=60_000)  # no cell was run
+        page.wait_for_selector(".ct-line.chosen")
+        assert "torch.sin" in page.locator(".ct-line.chosen").inner_text()
         assert outside == []
 
 

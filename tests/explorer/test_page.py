@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from browser import chromium, hits, page_of, show, source_line
-from explored import break_report, mlp_report, wave_report
-from test_report import hostile
+from explored import break_report, hostile, mlp_report, wave_report
 
 import explorer
 from compiler_core.recording import Frame, Item, Recording, StageRecord, Version

@@ -254,14 +254,22 @@ WINDOWS: list[tuple[Any, ...]] = [
     ([3, 3], [2, 2], [0, 0], True), ([3, 3], [2, 2], [1, 1], True, False), ([4, 3], [3, 2], [2, 1], True, True),
     ([3, 3], [2, 2], [1, 1], False, True, 5), ([6, 5],),
 ]  # fmt: skip
-IMAGES = [(t(2, 3, 7, 8),), (t(3, 7, 8, dtype=f64),), (t(2, 3, 8, 7).transpose(-1, -2),), (t(2, 3, 7, 8, dtype=bf16),)]
+IMAGES = [
+    (t(2, 3, 7, 8),),
+    (t(3, 7, 8, dtype=f64),),
+    (t(2, 3, 8, 7).transpose(-1, -2),),
+    (t(2, 3, 7, 8, dtype=bf16),),
+]
 IMAGES += [(t(2, 3, 7, 8).contiguous(memory_format=torch.channels_last),)]
 
 
 def _pooled_again(x: torch.Tensor, *window: Any) -> torch.Tensor:
     """The gradient of the sum of squares of the windows' averages."""
     result = aten.avg_pool2d(x, *window)
-    kernel, stride, padding, ceil, counts, divisor = (*window, *([], [0, 0], False, True, None)[len(window) - 1 :])
+    kernel, stride, padding, ceil, counts, divisor = (
+        *window,
+        *([], [0, 0], False, True, None)[len(window) - 1 :],
+    )
     return aten.avg_pool2d_backward(result * 2, x, kernel, stride, padding, ceil, counts, divisor)
 
 

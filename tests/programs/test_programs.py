@@ -20,6 +20,7 @@ import compiler_core as cc
 from compiler_core.counters import Counters
 from compiler_core.devtools.compare_stages import bounded_error, check_stages
 from compiler_core.ir.loop import Call
+from explorer.models import Transformer
 from explorer.programs import PROGRAMS
 
 LIBRARY = ("mm", "addmm", "bmm", "convolution", "convolution_backward")
@@ -38,6 +39,14 @@ OTHERS: dict[str, dict[str, int]] = {
 ROWS = {program.name: program for program in PROGRAMS if program.name in OTHERS}
 
 
+def model_of(name: str) -> torch.nn.Module:
+    """The demonstration's model; the transformer with two blocks."""
+    torch.manual_seed(0)
+    model = Transformer(layers=2) if name == "transformer" else ROWS[name].make()
+    assert isinstance(model, torch.nn.Module)
+    return model
+
+
 @dataclass
 class Trio:
     """A program compiled, in eager and in float64, with the same parameters."""
@@ -48,8 +57,7 @@ class Trio:
 
     @classmethod
     def of(cls, name: str, **options: Any) -> Trio:
-        model = ROWS[name].make()
-        assert isinstance(model, torch.nn.Module)
+        model = model_of(name)
         compiled = cc.compile(copy.deepcopy(model), options={"strict": True, **options})
         return cls(compiled, model, copy.deepcopy(model).double())
 

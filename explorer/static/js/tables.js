@@ -1,12 +1,18 @@
 // Breaks, guards, decisions and times under the panes. A row that is about something selects it.
 
+const SHORT = new Set(["version", "kind", "line", "outcome", "graph"]); // columns of single words
+
 function table(titles, rows, label, onPick) {
   const element = make("table", "ct-table"), head = element.createTHead().insertRow(), body = element.createTBody();
   element.setAttribute("aria-label", label);
   titles.forEach((title) => { const cell = make("th", "", title); cell.scope = "col"; head.append(cell); });
   rows.forEach((row, k) => {
     const line = body.insertRow();
-    row.forEach((text) => { line.insertCell().textContent = text; });
+    row.forEach((text, n) => {
+      const cell = line.insertCell();
+      cell.textContent = text;
+      if (SHORT.has(titles[n])) cell.className = "short";
+    });
     if (onPick?.(k, true)) pickable(line, () => onPick(k, false));
   });
   return element;
