@@ -219,7 +219,7 @@ def _check_generators(trace: Trace) -> None:
     """A generator that is dropped inside `try` or `with` runs the rest of it: only a real one does."""
     for generator in trace.generators:
         frame = generator.frame
-        if generator.state == "suspended" and frame.decoded.handler(frame.current.offset):
+        if generator.state == "suspended" and frame.decoded.is_in_try(frame.current.offset):
             raise NotRenderable(generator, generator.birth)
 
 

@@ -61,6 +61,17 @@ class Decoded:
         """The exception table entry in force at an offset."""
         return next((e for e in self.table if e.start <= offset < e.end), None)
 
+    def is_in_try(self, offset: int) -> bool:
+        """Does code of the user's run when an exception is raised here?
+
+        From CPython 3.12 the whole body of a generator has a handler that only converts StopIteration.
+        """
+        entry = self.handler(offset)
+        if entry is None:
+            return False
+        first = self.instructions[self.index_of_offset[entry.target]]
+        return not (first.op == "CALL_INTRINSIC_1" and "STOPITERATION_ERROR" in str(first.arg))
+
 
 def instructions(code: CodeType) -> tuple[Instruction, ...]:
     """The instructions of a code object, in the dialect."""

@@ -33,6 +33,10 @@ def one() -> list[T]:
     return [draw(3, 4)]
 
 
+def complex_one() -> list[T]:
+    return [torch.complex(draw(3, 4), draw(3, 4, seed=1)).detach().requires_grad_()]
+
+
 def probabilities() -> list[T]:
     x, y = draw(3, 4).sigmoid().detach(), draw(3, 4, seed=1).sigmoid().detach()
     return [x.requires_grad_(), y]
