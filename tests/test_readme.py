@@ -19,5 +19,5 @@ def test_the_snippets_run_in_order(tmp_path: Path) -> None:
         [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "graphs=1, fallbacks=0" in done.stdout and "'ptx', 'sass'" in done.stdout
+    assert "Counters(graphs=2, fallbacks=0" in done.stdout and "'ptx', 'sass'" in done.stdout
     assert {p.name for p in tmp_path.iterdir()} >= {"f.html", "f.cutaway.gz"}
