@@ -6,12 +6,13 @@ an operator is random. One torch call may run many operators, and only they know
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from compiler_core.capture.breaks import AUTOGRAD, DATA_SHAPE, RANDOM, Break
+from compiler_core.capture.breaks import AUTOGRAD, DATA_SHAPE, RANDOM, UNKNOWN_CALL, Break
 
 __all__ = ["Watch", "storage_of"]
 
@@ -42,6 +43,22 @@ def _gathers_gradient(args: tuple[Any, ...]) -> bool:
     return bool(masks) and bool(args[2].requires_grad) and torch.is_grad_enabled()
 
 
+def _is_inside(
+    tensor: torch.Tensor, size: Sequence[Any], stride: Sequence[Any], offset: Any = None
+) -> bool:
+    """Does an `as_strided` stay among the elements of a whole, dense tensor? Fake tensors do not check.
+
+    An input's memory may be larger or smaller on a later call, and no guard speaks of it.
+    """
+    start = tensor.storage_offset() if offset is None else offset
+    numbers = [*size, *stride, start, *tensor.shape, *tensor.stride(), tensor.storage_offset()]
+    if any(isinstance(n, torch.SymInt) for n in numbers):
+        return False
+    is_whole = tensor.storage_offset() == 0 and tensor.is_contiguous()
+    last = start + sum((n - 1) * s for n, s in zip(size, stride))
+    return is_whole and (0 in size or last < tensor.numel())
+
+
 class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records `written`, the storages that operators wrote to."""
 
@@ -57,6 +74,8 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise Break(RANDOM, str(func).removesuffix(".default"))
         if func._schema.name in _INDEX_PUT and _gathers_gradient(args):
             raise Break(DATA_SHAPE, "the gradient of values that are put where a mask is true")
+        if func._schema.name == "aten::as_strided" and not _is_inside(*args, **kwargs):
+            raise Break(UNKNOWN_CALL, "as_strided, which may read beyond the elements of a tensor")
         if func._schema.is_mutable:
             self._note(func, args, kwargs)
         return func(*args, **kwargs)

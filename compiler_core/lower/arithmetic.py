@@ -67,6 +67,10 @@ def _remainder(a: Scalar | Number, b: Scalar | Number) -> Scalar:
     return apply("remainder", a, b)
 
 
+def _sign(x: Scalar) -> Scalar:
+    return x if x.dtype == BOOL else apply("sign", x)
+
+
 def _fmod(a: Scalar, b: Scalar | Number) -> Scalar:
     _checked_divisor(a, b)
     return apply("fmod", a, b)
@@ -126,8 +130,8 @@ ARITHMETIC: dict[Any, Callable[..., Any]] = {
     aten.abs.default: operation("abs"),
     aten.neg.default: operation("neg"),
     aten.positive.default: lambda x: x,
-    aten.sign.default: operation("sign"),
-    aten.sgn.default: operation("sign"),
+    aten.sign.default: _sign,
+    aten.sgn.default: _sign,
     aten.exp.default: operation("exp"),
     aten.exp2.default: operation("exp2"),
     aten.expm1.default: operation("expm1"),

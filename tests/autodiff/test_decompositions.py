@@ -144,8 +144,8 @@ PROGRAMS: dict[str, Program] = {
     "triu": (lambda x: x.triu(1) * 2, one, (aten.triu.default,)),
     "copy": (lambda x, y: (x * 1).copy_(y) * 2, lambda: [draw(3, 4), draw(4, seed=1)], (aten.copy.default,)),
     "copy_transposed": (lambda x, y: (x * 1).copy_(y.t()), lambda: [draw(3, 4), draw(4, 3, seed=1)], ()),
-    "conjugate": (lambda x: x.conj() * 2, complex_one, (aten._conj.default,)),
-    "negative_view": (lambda x: x.conj().imag * 2, complex_one, (aten._neg_view.default,)),
+    "conjugate": (lambda x: torch.view_as_real(x.conj() * 2) * 1, complex_one, (aten._conj.default,)),
+    "negative_view": (lambda x: torch._neg_view(x) * 2, one, (aten._neg_view.default,)),
     "repeat": (lambda x: x.repeat(2, 1, 3), one, (aten.repeat.default,)),
 }  # fmt: skip
 

@@ -24,9 +24,7 @@ def uses_globals(x):
 def test_no_addresses():
     with cc.record() as recorder:
         cc.compile(uses_globals, options=STRICT)(torch.ones(3))
-    rows = [
-        row for frame in recorder.recording.frames for v in frame.versions for row in v.guards
-    ]
+    rows = [row for frame in recorder.recording.frames for v in frame.versions for row in v.guards]
     assert any(row["kind"] == "identity" for row in rows)
     assert not any(" at 0x" in str(row) for row in rows)
     assert any(row["expected"] == "module torch" for row in rows)

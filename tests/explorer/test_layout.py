@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import time
 
@@ -103,12 +104,20 @@ def test_lanes_keep_step_and_the_gradient_flows_up() -> None:
 
 
 def test_time_grows_with_the_graph_and_no_faster() -> None:
+    """Eight times the graph may take 24 times as long: a quadratic step would take 64."""
+
     def seconds(count: int) -> float:
         nodes, edges = joint(count)
-        start = time.process_time()
-        in_lanes(nodes, edges)
-        return time.process_time() - start
+        times = []
+        for _ in range(3):  # the best: other tests share the machine, and the heap
+            start = time.process_time()
+            in_lanes(nodes, edges)
+            times.append(time.process_time() - start)
+        return min(times)
 
-    seconds(100)
-    small, large = seconds(400), seconds(3200)
-    assert large < 3.0 and large < 24 * max(small, 0.01), (small, large)
+    gc.disable()
+    try:
+        small, large = seconds(400), seconds(3200)
+    finally:
+        gc.enable()
+    assert large < 3.0 and large < 24 * small, (small, large)

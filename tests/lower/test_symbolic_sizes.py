@@ -44,7 +44,7 @@ PROGRAMS: dict[str, Callable[..., Any]] = {
     "float of whole quotients": lambda x, y: x * (1 / (x.shape[0] // 2 + 1)) + y,
     "average windows": lambda x, y: F.avg_pool2d(x.view(-1, 1, 2, 3) * 2, 2, 1, 1).sum(0),
     "windows over a size": lambda x, y: F.avg_pool2d(
-        (x + y)[None], (2, 3), (2, 1), (1, 0), True, False
+        (x + y)[None], (2, 3), (2, 1), (1, 0), False, False
     ),
     "triangle": lambda x, y: (x @ y.t()).tril(),
     "norm": lambda x, y: torch.linalg.vector_norm(x, dim=0) + y.std(0),

@@ -1,6 +1,6 @@
 // Breaks, guards, decisions and times under the panes. A row that is about something selects it.
 
-const SHORT = new Set(["version", "kind", "line", "outcome", "graph"]); // columns of single words
+const SHORT = new Set(["kind", "line", "outcome", "graph"]); // columns of single words
 
 function table(titles, rows, label, onPick) {
   const element = make("table", "ct-table"), head = element.createTHead().insertRow(), body = element.createTBody();
