@@ -25,10 +25,15 @@ class Stage {
     return count;
   }
 
-  // Of several texts (kernels, targets, graphs) show one that is lit, if any is.
-  preferLit(light) {
-    if (!light.size || this.countOf(this.shown, light)) return;
-    this.shown = this.panes.find((pane) => this.countOf(pane, light)) || this.shown;
+  // Of several texts (kernels, targets, graphs) show one that is lit, if any is; after a selection in
+  // another stage the one of which the largest share is lit: where the selected line did most.
+  preferLit(light, from) {
+    if (!light.size) return;
+    const share = (pane) => this.countOf(pane, light) / Math.max(1, pane.entries.length);
+    const elsewhere = from && from !== this;
+    if (!elsewhere && share(this.shown)) return;
+    const best = this.panes.reduce((a, b) => (share(b) > share(a) ? b : a));
+    if (share(best) > share(this.shown)) this.shown = best;
   }
 
   frame() {

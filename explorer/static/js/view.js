@@ -62,7 +62,7 @@ class View {
 
   paint(from) {
     const open = this.open.map((name) => this.stages.get(name));
-    for (const stage of this.stages.values()) stage.preferLit(this.light);
+    for (const stage of this.stages.values()) stage.preferLit(this.light, from);
     for (const stage of open) stage.mark(this.light, this.selection);
     for (const stage of open) if (stage !== from) stage.reveal();
     this.paintRibbon();
