@@ -142,7 +142,7 @@ class GraphBuilder:
         """A node for a torch-level call and the value of its result. Raises Break, nothing else."""
         nodes, fakes = zip(*map(self.lower, args)) if args else ((), ())
         lowered = {name: self.lower(value) for name, value in kwargs.items()}
-        watch = Watch()
+        watch = Watch(frozenset(i.storage for i in self.inputs if i.storage is not None))
         result = self._execute(watch, op, target, fakes, {k: v for k, (_, v) in lowered.items()})
         if not _has_tensor(result) and not watch.written:
             return self._box(result, None)

@@ -26,7 +26,7 @@ _READS = ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__inde
 _AUTOGRAD = ("backward", "register_hook", "requires_grad_", "retain_grad", "detach_", "register_post_accumulate_grad_hook",
              "_set_grad", "set_", "resize_", "resize_as_")  # fmt: skip
 _SHAPES = ("nonzero", "masked_select", "unique", "unique_consecutive", "argwhere", "nonzero_static")
-_OUTSIDE = ("data_ptr", "storage", "untyped_storage", "share_memory_", "pin_memory", "is_shared", "map_", "apply_", "map2_",
+_OUTSIDE = ("data_ptr", "storage", "untyped_storage", "storage_offset", "is_pinned", "share_memory_", "pin_memory", "is_shared", "map_", "apply_", "map2_",
             "__reduce__", "__reduce_ex__", "__deepcopy__", "storage_type", "cuda", "xpu", "record_stream")  # fmt: skip
 _REFUSED = {
     **dict.fromkeys(_READS, SCALAR_READ),

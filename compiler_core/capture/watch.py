@@ -46,10 +46,7 @@ def _gathers_gradient(args: tuple[Any, ...]) -> bool:
 def _is_inside(
     tensor: torch.Tensor, size: Sequence[Any], stride: Sequence[Any], offset: Any = None
 ) -> bool:
-    """Does an `as_strided` stay among the elements of a whole, dense tensor? Fake tensors do not check.
-
-    An input's memory may be larger or smaller on a later call, and no guard speaks of it.
-    """
+    """Does an `as_strided` stay among the elements of a whole, dense tensor? Fake tensors do not check."""
     start = tensor.storage_offset() if offset is None else offset
     numbers = [*size, *stride, start, *tensor.shape, *tensor.stride(), tensor.storage_offset()]
     if any(isinstance(n, torch.SymInt) for n in numbers):
@@ -62,8 +59,10 @@ def _is_inside(
 class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Records `written`, the storages that operators wrote to."""
 
-    def __init__(self) -> None:
+    def __init__(self, inputs: frozenset[int] = frozenset()) -> None:
+        """inputs: the storages of the graph's inputs."""
         super().__init__()  # type: ignore[no-untyped-call]
+        self._inputs = inputs
         self.written: set[int] = set()
 
     def __torch_dispatch__(
@@ -74,11 +73,16 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise Break(RANDOM, str(func).removesuffix(".default"))
         if func._schema.name in _INDEX_PUT and _gathers_gradient(args):
             raise Break(DATA_SHAPE, "the gradient of values that are put where a mask is true")
-        if func._schema.name == "aten::as_strided" and not _is_inside(*args, **kwargs):
-            raise Break(UNKNOWN_CALL, "as_strided, which may read beyond the elements of a tensor")
+        if func._schema.name == "aten::as_strided":
+            self._check_reach(*args, **kwargs)
         if func._schema.is_mutable:
             self._note(func, args, kwargs)
         return func(*args, **kwargs)
+
+    def _check_reach(self, tensor: torch.Tensor, *layout: Any, **named: Any) -> None:
+        """Where an input begins in its memory, and how large that is, may differ on a later call."""
+        if storage_of(tensor) in self._inputs or not _is_inside(tensor, *layout, **named):
+            raise Break(UNKNOWN_CALL, "as_strided reads the memory behind a tensor")
 
     def _note(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if func._schema.name in _REFUSED:

@@ -6,6 +6,7 @@ import collections
 import gc
 import weakref
 
+import pytest
 import torch
 from capturing import agree
 
@@ -143,3 +144,45 @@ def test_values_put_where_a_mask_is_true_have_a_gradient():
         if needs:
             mine, theirs = (torch.autograd.grad(o.sum(), x) for o in (ours, eager))
             assert torch.equal(*mine, *theirs)
+
+
+def test_as_strided_reads_the_memory_of_the_call():
+    """Not the elements of an input: it may begin elsewhere in its memory, or end before."""
+
+    def f(x):
+        return x.as_strided((2, 2), (1, 1), 1) * 2
+
+    compiled = cc.compile(f, options={"strict": True})
+    memory = torch.arange(12.0)
+    for x in (memory[:4], memory[4:8], memory[:4].clone(), memory[2:6]):
+        assert torch.equal(compiled(x), f(x))
+    with pytest.raises(RuntimeError, match="storage"):
+        compiled(torch.ones(0))
+
+
+def test_as_strided_of_a_value_of_the_graph():
+    def f(x):
+        return (x + 1).as_strided((2, 2), (1, 2), 1) * 2
+
+    log = agree(lambda: f, [(torch.ones(6),), (torch.arange(6.0),), (torch.ones(3),)])
+    assert log.graph_calls >= 2 and log.captures[0].break_ is None
+
+
+def test_the_sign_of_a_bool_is_the_bool():
+    def f(x):
+        return torch.sign(x), x.sgn()
+
+    compiled = cc.compile(f, options={"strict": True})
+    for x in (torch.tensor([True, False]), torch.tensor([False]), torch.tensor([-2.0, 0.0])):
+        for mine, theirs in zip(compiled(x), f(x)):
+            assert mine.dtype == theirs.dtype and torch.equal(mine, theirs)
+
+
+def test_where_a_tensor_begins_in_its_memory_is_asked_at_each_call():
+    def f(x):
+        return x * 2, x.storage_offset()
+
+    compiled, memory = cc.compile(f, options={"strict": True}), torch.arange(8.0)
+    for start in (0, 4, 2):
+        ours, eager = compiled(memory[start : start + 4]), f(memory[start : start + 4])
+        assert torch.equal(ours[0], eager[0]) and ours[1] == eager[1] == start
