@@ -18,7 +18,6 @@ import torch
 
 from compiler_core.capture import TorchHook
 from compiler_core.capture.frames import Decision, Entry, FrameView, SkipOnce
-from compiler_core.driver import compile_frame, note_failure, note_skip
 from compiler_core.recording import Recorder
 from compiler_core.request import ACTIVE, Request
 
@@ -39,6 +38,8 @@ _one_at_a_time = threading.RLock()  # torch's tracing patches modules of the pro
 
 
 def _on_frame(view: FrameView, entries: list[Entry]) -> Decision:
+    from compiler_core.driver import compile_frame  # all stages: loaded by the first compile
+
     waited = not _one_at_a_time.acquire(blocking=False)
     if waited:
         _one_at_a_time.acquire()
@@ -73,10 +74,14 @@ def _identity(value: Any) -> Any:
 
 
 def _on_error(error: Exception) -> bool:
+    from compiler_core.driver import note_failure
+
     return note_failure(error, ACTIVE.request, SESSION.recorder)
 
 
 def _on_skip(code: types.CodeType, reason: str) -> None:
+    from compiler_core.driver import note_skip
+
     note_skip(code, reason, SESSION.recorder)
 
 

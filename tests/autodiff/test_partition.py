@@ -67,7 +67,9 @@ def test_forms_of_the_graphs(staged: Any) -> None:
             origins = node.meta["origins"]
             assert {origin.removeprefix("joint:") for origin in origins} <= joint
             assert node.op == "output" or f"joint:{node.name}" in origins
-            assert len(origins) == 1 or (module is parts.backward and node.meta["phase"] == "forward")
+            assert len(origins) == 1 or (
+                module is parts.backward and node.meta["phase"] == "forward"
+            )
 
 
 def test_readers_of_saved_values(staged: Any) -> None:

@@ -145,4 +145,3 @@ def test_values_made_again_name_what_keeps_their_operands(staged: Any) -> None:
     reads_exp = {u.name for u in run.joint.graph.graph.nodes if u.meta["phase"] == "backward"}
     assert "joint:mul" in made_again and len(made_again) >= 3
     assert {origin.removeprefix("joint:") for origin in made_again} - {"mul"} <= reads_exp
-

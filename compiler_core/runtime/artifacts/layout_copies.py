@@ -38,9 +38,13 @@ def with_readers_of_copies(text: str, lines: Sequence[ArtifactLine]) -> tuple[Ar
         return tuple(lines)
     readers = _readers(texts)
     result = list(lines)
-    for number in sorted(copies, reverse=True):  # a reader that is itself a copy is complete by then
+    for number in sorted(
+        copies, reverse=True
+    ):  # a reader that is itself a copy is complete by then
         own = set(lines[number].kernel_lines)
-        own.update(*(result[r].kernel_lines for r in readers.get(found[number].name, ()) if r > number))
+        own.update(
+            *(result[r].kernel_lines for r in readers.get(found[number].name, ()) if r > number)
+        )
         result[number] = replace(lines[number], kernel_lines=tuple(sorted(own)))
     return tuple(result)
 
