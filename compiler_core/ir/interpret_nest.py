@@ -209,8 +209,10 @@ def _fold(kind: str, value: torch.Tensor, dtype: DType) -> torch.Tensor:
     """Fold the last dimension."""
     reference = REDUCTIONS[kind].reference
     if kind in ("sum", "prod"):
-        # integers wrap in the statement's type; halves are summed in f32 and rounded once
-        result = reference(_computable(value), dim=-1, dtype=_computable_type(dtype.torch))
+        # integers wrap in the statement's type; floats are folded in f64, so that the reference has
+        # no error of an order of its own, and rounded once
+        folded = torch.float64 if dtype.is_float else dtype.torch
+        result = reference(_computable(value), dim=-1, dtype=folded)
     elif value.dtype is torch.bool and kind not in ("any", "all"):
         result = reference(value.to(torch.uint8), dim=-1)
     else:

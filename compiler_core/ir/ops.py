@@ -129,7 +129,7 @@ class Reduction:
 
 
 _REDUCTIONS = (
-    Reduction("sum", torch.sum, 0, "added up in the statement's type"),
+    Reduction("sum", torch.sum, 0, "added up in the statement's type or a wider one, in any order"),
     Reduction("prod", torch.prod, 1, "multiplied in the statement's type"),
     Reduction("max", torch.amax, None, "the largest; NaN wins"),
     Reduction("min", torch.amin, None, "the smallest; NaN wins"),

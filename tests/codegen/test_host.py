@@ -217,7 +217,7 @@ def test_a_traceback_shows_the_host_program(tmp_path: Path) -> None:
     import traceback
 
     with pytest.raises(AttributeError) as caught:
-        make(CHAIN, tmp_path).run(3)
+        make(CHAIN, tmp_path).call([3])
     text = "".join(traceback.format_exception(caught.value))
     assert "a_0(x.data_ptr(), t.data_ptr())" in text
 
