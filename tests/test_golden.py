@@ -32,6 +32,9 @@ def inputs(name: str) -> list[torch.Tensor]:
     return [torch.randn(8, 32), torch.randn(32, 16, requires_grad=True)]
 
 
+@pytest.mark.skipif(
+    not torch.__version__.startswith("2.13."), reason="the texts are those of the pinned torch"
+)
 @pytest.mark.parametrize("program", [wave, normed_rows], ids=lambda f: f.__name__)
 def test_stage_texts(program, pytestconfig: pytest.Config) -> None:
     with cc.record() as recorder:
