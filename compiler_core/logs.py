@@ -25,7 +25,9 @@ def _decisions(*kinds: str) -> Callable[[Version], Iterable[str]]:
 
 def _decision_line(decision: Decision) -> str:
     about = ", ".join(decision.about[:4]) + (", …" if len(decision.about) > 4 else "")
-    return f"{decision.outcome}: {decision.reason} [{about}]"
+    where = f" at {decision.data['where']}" if decision.data.get("where") else ""
+    reason = decision.reason.removesuffix(": ")
+    return f"{decision.outcome}: {reason}{where} [{about}]"
 
 
 def _guards(version: Version) -> Iterable[str]:

@@ -15,7 +15,7 @@ from compiler_core.errors import OptionError
 from compiler_core.logs import CHANNELS
 
 EXPECTED = {
-    "graph_breaks": "CC103: the program prints",
+    "graph_breaks": f"CC103: the program prints: print at {__file__}:",
     "guards": "L['x']",
     "recompiles": "L['x'] (tensor)",
     "fusion": "fused",
