@@ -6,11 +6,13 @@ pictures do not use it (`layout/` does): Graphviz takes minutes for graphs of a 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import graphviz
 
 from compiler_core.recording import StageRecord
 
-__all__ = ["to_dot", "to_svg"]
+__all__ = ["of_records", "to_dot", "to_svg"]
 
 _SHAPES = {"placeholder": "ellipse", "get_attr": "ellipse"}
 
@@ -18,6 +20,14 @@ _SHAPES = {"placeholder": "ellipse", "get_attr": "ellipse"}
 def to_dot(record: StageRecord) -> str:
     """DOT source. Raises ValueError for a stage whose items have no inputs: a text, not a graph."""
     return str(_digraph(record).source)
+
+
+def of_records(records: Iterable[StageRecord], stage: str) -> str:
+    """DOT source of the first record of a stage. Raises ValueError if there is none."""
+    for record in records:
+        if record.name == stage:
+            return to_dot(record)
+    raise ValueError(f"no {stage} stage was recorded")
 
 
 def to_svg(record: StageRecord) -> str:

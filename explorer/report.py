@@ -109,15 +109,6 @@ class Report:
             return part.lowered if name == "lower" else part.fused
         return values.get(name)
 
-    def to_dot(self, stage: str = "joint") -> str:
-        """A graph stage as Graphviz source. Raises ValueError for a stage that is none or is not there."""
-        from explorer.dot import to_dot
-
-        for shown in self._shown:
-            if shown.record.name == stage:
-                return to_dot(shown.record)
-        raise ValueError(f"no {stage} stage was recorded")
-
     @cached_property
     def kernels(self) -> Kernels:
         """Kernels by name, each in all its forms."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from compiler_core.recording import Item, Recorder, StageRecord
-from explorer.dot import to_dot
-from explorer.report import Report
+from compiler_core.recording import Item, StageRecord
+from explorer.dot import of_records, to_dot
 
 
 def node(name: str, op: str, *inputs: str) -> Item:
@@ -40,11 +39,8 @@ def test_a_stage_that_is_no_graph_is_refused() -> None:
         to_dot(StageRecord("kernels", "", "", "cpp", "", "", [Item("kernels:k:1", "k", ())]))
 
 
-def test_a_report_exports_its_graphs() -> None:
-    recorder = Recorder(keeps_text=True)
-    with recorder.version("f", "f.py", 1, "", "first call"):
-        recorder.stage(record(node("x", "placeholder"), node("sin", "call_function", "x")))
-    report = Report(recorder.recording)
-    assert '"joint/x" -> "joint/sin"' in report.to_dot()
+def test_the_graph_of_a_stage_is_found_among_records() -> None:
+    records = [record(node("x", "placeholder"), node("sin", "call_function", "x"))]
+    assert '"joint/x" -> "joint/sin"' in of_records(records, "joint")
     with pytest.raises(ValueError, match="no capture stage"):
-        report.to_dot("capture")
+        of_records(records, "capture")
