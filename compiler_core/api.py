@@ -8,16 +8,24 @@ from __future__ import annotations
 
 import functools
 import types
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from typing import Any
 
 import torch
 
+from compiler_core.arguments import check_callable, check_names, check_switch
 from compiler_core.compiled_module import compiled_class
 from compiler_core.counters import Counters, counters
-from compiler_core.errors import BAD_VALUE, OptionError
+from compiler_core.errors import (
+    ALREADY_RECORDING,
+    BAD_VALUE,
+    STAYS_FIXED,
+    OptionError,
+    warning_text,
+)
 from compiler_core.explanation import Explanation, why_nothing
 from compiler_core.frame_memory import forget_frames
 from compiler_core.interception import HOOK, SESSION, original_of, watched
@@ -64,6 +72,7 @@ def compile(
     first call with new guards' values; what fails inside falls back to eager with a recorded reason.
     """
     request = checked_request(fullgraph, dynamic, backend, mode, options)
+    check_switch("disable", disable)
     if model is None:
         return lambda later: later if disable else _compiled(later, request)
     return model if disable else _compiled(model, request)
@@ -75,6 +84,7 @@ def compile_module(module: torch.nn.Module, **arguments: Any) -> torch.nn.Module
         raise OptionError(
             BAD_VALUE, f"compile_module takes an nn.Module, not {type(module).__name__}"
         )
+    check_names("compile_module", arguments, _DEFAULTS)
     request = checked_request(**{**_DEFAULTS, **arguments})
     module.__class__ = _class_of(module, request)
     return module
@@ -90,11 +100,7 @@ def _compiled(model: Any, request: Request) -> Any:
         twin = object.__new__(_class_of(model, request))
         twin.__dict__ = model.__dict__  # the same module, seen through a class whose call compiles
         return twin
-    if not callable(model):
-        raise OptionError(
-            BAD_VALUE,
-            f"compile takes a function or nn.Module, not {type(model).__name__} ({model!r})",
-        )
+    check_callable("compile", model)
     return watched(original_of(model), request)
 
 
@@ -103,7 +109,13 @@ def _class_of(model: torch.nn.Module, request: Request) -> type[torch.nn.Module]
 
 
 def disable(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that always runs in eager, also when compiled code calls it."""
+    """A function that always runs in eager, also when compiled code calls it.
+
+    Raises OptionError for what cannot be called.
+    """
+    if not callable(fn):
+        what = f"{type(fn).__name__} ({fn!r})"
+        raise OptionError(BAD_VALUE, f"disable takes a function or another callable, not {what}")
     disabled: Callable[..., Any] = HOOK.disable(fn)
     return disabled
 
@@ -111,7 +123,8 @@ def disable(fn: Callable[..., Any]) -> Callable[..., Any]:
 def mark_dynamic(tensor: torch.Tensor, *dims: int) -> None:
     """Give dimensions a size symbol at the next capture, so that one version serves all sizes ≥ 2.
 
-    A size of 0 or 1 stays fixed. Raises OptionError for a dimension that the tensor does not have.
+    A size of 0 or 1 stays fixed, and a warning says so. Raises OptionError for a dimension that the
+    tensor does not have.
     """
     if not isinstance(tensor, torch.Tensor) or not dims:
         what = f"{type(tensor).__name__} and {len(dims)} dimensions"
@@ -121,36 +134,49 @@ def mark_dynamic(tensor: torch.Tensor, *dims: int) -> None:
             raise OptionError(
                 BAD_VALUE, f"dimension {dim!r} of a tensor with {tensor.dim()} dimensions"
             )
+        if tensor.shape[dim] < 2:
+            what = f"dimension {dim} has size {tensor.shape[dim]}"
+            warnings.warn(warning_text(STAYS_FIXED, what), RuntimeWarning, stacklevel=2)
     known: set[int] = getattr(tensor, "_cutaway_dynamic", set())
     tensor._cutaway_dynamic = known | {d % tensor.dim() for d in dims}  # type: ignore[attr-defined]
 
 
-@contextmanager
-def record(explore: bool = False, inputs: bool = False) -> Iterator[Recorder]:
+def record(explore: bool = False, inputs: bool = False) -> AbstractContextManager[Recorder]:
     """Collect what the compiles inside leave behind: `with record() as r: …; r.recording.save(path)`.
 
     Only compiles leave something: what was compiled before runs as it is (`reset()` forgets it).
 
     explore: also every instruction and every rewrite (about twice the compile time).
     inputs: also copies of each graph's first inputs (`r.inputs`), so that its stages can be run.
+    Raises OptionError for other values, and on entry inside another `record()`.
     """
-    outer, SESSION.recorder = SESSION.recorder, Recorder(explore, True, inputs)
-    try:
-        yield SESSION.recorder
-    finally:
-        SESSION.recorder = outer
+    check_switch("explore", explore)
+    check_switch("inputs", inputs)
+    return _alone(Recorder(explore, True, inputs))
+
+
+@contextmanager
+def _alone(recorder: Recorder) -> Iterator[Recorder]:
+    if SESSION.recorder.keeps_text:
+        raise OptionError(ALREADY_RECORDING)
+    with SESSION.recording(recorder):
+        yield recorder
 
 
 def explain(fn: Callable[..., Any], **arguments: Any) -> Callable[..., Explanation]:
     """`explain(fn)(*args)` compiles and runs `fn` afresh and says what happened, as a value that prints.
 
     arguments: those of `compile`. An exception of `fn` itself is raised, as by a call.
+    Raises OptionError for what cannot be called and for other arguments.
     """
+    check_callable("explain", fn)
+    check_names("explain", arguments, _DEFAULTS)
     asked = checked_request(**{**_DEFAULTS, **arguments})
 
     def explained(*args: Any, **kwargs: Any) -> Explanation:
         before = stats()
-        with record() as recorder:
+        recorder = Recorder(keeps_text=True)
+        with SESSION.recording(recorder):
             request = replace(asked)  # a request of its own: no version was compiled for it yet
             _compiled(_afresh(original_of(fn)), request)(*args, **kwargs)
         return Explanation.of(recorder.recording, before, stats(), why_nothing(original_of(fn)))

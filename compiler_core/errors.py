@@ -25,6 +25,7 @@ __all__ = [
     "VerifyError",
     "closest",
     "register",
+    "warning_text",
 ]
 
 
@@ -55,6 +56,11 @@ def closest(word: str, valid: Iterable[str]) -> str:
     near = get_close_matches(word, names, n=1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
     return f"{guess} Valid: {', '.join(names)}."
+
+
+def warning_text(kind: Kind, detail: str) -> str:
+    """The text of a warning: what, why and what to do, as an error of this row would say it."""
+    return CutawayError(kind, detail).text()
 
 
 class CutawayError(Exception):
@@ -156,4 +162,47 @@ NO_CAPTURE = register(
     "With fullgraph=True the whole function must become one graph; this one runs in eager.",
     "Call it in another state (no inference mode, no mode of torch function or dispatch), or drop fullgraph=True.",
     "A generator is captured as a part of the function that iterates over it: compile that one.",
+)
+NO_ARGUMENT = register(
+    "CC008",
+    "there is no argument of this name",
+    "It would be passed over, and the program would run otherwise than it reads.",
+    "Use one of the names above, or leave it out.",
+)
+A_CLASS = register(
+    "CC009",
+    "a class is given where a function or a module is taken",
+    "A class only makes objects; what computes is the object, and that is what is compiled.",
+    "Make the object first: `compile(Model(...))` instead of `compile(Model)`.",
+)
+ALREADY_RECORDING = register(
+    "CC010",
+    "record() inside record()",
+    "A compile leaves its facts in one recording; the outer one would miss what the inner one takes.",
+    "Use the outer recording for both, or close it first.",
+    "`explain` and `explore` record by themselves and may stand inside a record().",
+)
+STAYS_FIXED = register(
+    "CC011",
+    "a size of 0 or 1 stays fixed",
+    "Such a size means broadcasting or an empty loop, so one version cannot serve it and larger ones.",
+    "Mark the dimension on a tensor in which it is 2 or more.",
+)
+UNKNOWN_VARIABLE = register(
+    "CC012",
+    "an environment variable that nothing reads",
+    "Its name begins as those of this program do, but it has no effect.",
+    "Correct its name, or unset it.",
+)
+NOT_KEPT = register(
+    "CC013",
+    "the folder for built kernels cannot be written",
+    "Kernels are built for this process only; the next one builds them again.",
+    "Name a folder that can be written: CUTAWAY_CACHE_DIR, or options={'cache_dir': ...}.",
+)
+TARGET_LEFT_OUT = register(
+    "CC014",
+    "a further target is left out",
+    "What `also` names is built to be looked at; the code that runs does not depend on it.",
+    "Run with options={'strict': True} to get the traceback.",
 )

@@ -14,12 +14,13 @@ import torch
 from compiler_core.counters import counters
 from compiler_core.devtools.copies import copy_of
 from compiler_core.errors import BACKEND_FAILED, BackendFailed
+from compiler_core.extra_target import extra_target
 from compiler_core.logs import wants
 from compiler_core.options import Context, Options, Target
 from compiler_core.pipeline import Compilation, compile_captured
 from compiler_core.recording import Recorder
 from compiler_core.request import Request
-from compiler_core.stage_records import captured_records, records_of
+from compiler_core.stage_records import captured_records, shared_records, target_records
 from compiler_core.stages import Captured
 
 __all__ = ["first_call", "graph_code"]
@@ -68,7 +69,7 @@ def _generated(captured: Captured, request: Request, context: Context) -> GraphC
     compilation = compile_captured(captured, _targets(captured, request.options), context)
     if recorder.keeps_text:  # somebody asked to see it; else its values die with the compile
         recorder.compilations[recorder.here.name] = compilation
-    _record_stages(recorder, compilation)
+    _record_stages(compilation, context)
     _count_operators(compilation)
     return compilation.call
 
@@ -118,10 +119,17 @@ def _targets(captured: Captured, options: Options) -> list[Target]:
     return [Target("cuda", 10 * major + minor), *named]
 
 
-def _record_stages(recorder: Recorder, compilation: Compilation) -> None:
-    if recorder.keeps_text or wants("output_code"):
-        with recorder.phase("recording"):
-            recorder.here.stages.extend(records_of(compilation))
+def _record_stages(compilation: Compilation, context: Context) -> None:
+    recorder = context.recorder
+    if not recorder.keeps_text and not wants("output_code"):
+        return
+    stages, (called, *others) = recorder.here.stages, compilation.targets
+    with recorder.phase("recording"):
+        stages.extend(shared_records(compilation))
+        stages.extend(target_records(compilation, called))
+        for target in others:
+            with extra_target(target, context):
+                stages.extend(list(target_records(compilation, target)))  # all of it or nothing
 
 
 def _count_operators(compilation: Compilation) -> None:

@@ -30,6 +30,15 @@ class Session:
     def __init__(self) -> None:
         self.recorder = Recorder()
 
+    @contextmanager
+    def recording(self, recorder: Recorder) -> Iterator[None]:
+        """Facts go to this recorder for a while."""
+        outer, self.recorder = self.recorder, recorder
+        try:
+            yield
+        finally:
+            self.recorder = outer
+
 
 SESSION = Session()
 

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 
+from compiler_core.arguments import check_switch
 from compiler_core.errors import BAD_VALUE, OptionError, closest
 from compiler_core.recording import FIRST_CALL, Decision, Version
 
@@ -53,7 +54,7 @@ CHANNELS: dict[str, Callable[[Version], Iterable[str]]] = {
     "recompiles": _recompiles,
     "fusion": _decisions("fuse"),
     "partition": _decisions("save", "recompute"),
-    "fallbacks": _decisions("fallback", "skip", "library"),
+    "fallbacks": _decisions("fallback", "skip", "library", "target"),
     "output_code": _output_code,
 }
 
@@ -74,11 +75,14 @@ _on: set[str] = set(_from_environment())
 def set_logs(**channels: bool) -> None:
     """Switch channels on or off, for instance `set_logs(graph_breaks=True, guards=True)`.
 
-    Channels not named keep their state. Raises OptionError for an unknown channel.
+    Channels not named keep their state. Raises OptionError for an unknown channel or a value that is
+    no bool; then nothing is switched.
     """
     for name, on in channels.items():
         if name not in CHANNELS:
             raise OptionError(BAD_VALUE, f"unknown log channel {name!r}{closest(name, CHANNELS)}")
+        check_switch(name, on)
+    for name, on in channels.items():
         (_on.add if on else _on.discard)(name)
 
 

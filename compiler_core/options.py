@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from compiler_core.environment import switch_of, warn_of_unknown
 from compiler_core.errors import BAD_VALUE, NOT_YET, NotSupportedYet, OptionError, closest
 
 if TYPE_CHECKING:
@@ -69,12 +70,13 @@ class Options:
     @classmethod
     def of(cls, given: Mapping[str, Any] | None = None, **arguments: Any) -> Options:
         """Options from a mapping of names, checked; arguments win over the mapping."""
+        warn_of_unknown()
         names = {f.name: f for f in fields(cls)}
         values: dict[str, Any] = {}
         for name, f in names.items():
             text = os.environ.get(f.metadata["env"] or "", "")
             if text:
-                values[name] = text not in ("0", "false", "no") if f.type == "bool" else text
+                values[name] = switch_of(f.metadata["env"], text) if f.type == "bool" else text
         for name, value in {**(given or {}), **arguments}.items():
             if name not in names:
                 raise OptionError(BAD_VALUE, f"unknown option {name!r}{closest(name, names)}")

@@ -14,6 +14,7 @@ from torch import fx
 
 from compiler_core.autodiff import attach, partition, trace_joint
 from compiler_core.codegen import generate
+from compiler_core.extra_target import extra_target
 from compiler_core.fuse import fuse
 from compiler_core.lower import lower
 from compiler_core.options import Context, Target
@@ -68,17 +69,20 @@ def compile_captured(
         joint = replace(joint, graph=tidy(joint.graph, context))  # no shared or dead work goes on
     with phase("partition"):
         partitioned = partition(joint, context)  # what crosses to the backward: saved or recomputed
-    codes = {
-        str(target): {
-            part: compile_part(graph, part, target, context)
-            for part, graph in parts_of(partitioned)
-        }
-        for target in targets
-    }
-    first = codes[str(targets[0])]
+    first = compile_pair(partitioned, targets[0], context)  # the code that runs
+    codes = {str(targets[0]): first}
+    for target in targets[1:]:  # what is only looked at; when that fails, the first still runs
+        with extra_target(str(target), context):
+            codes[str(target)] = compile_pair(partitioned, target, context)
     backward = first["backward"].built.call if "backward" in first else None
     call = attach(partitioned, first["forward"].built.call, backward)
     return Compilation(captured, joint, partitioned, codes, call)
+
+
+def compile_pair(partitioned: Partitioned, target: Target, context: Context) -> dict[str, PartCode]:
+    """The forward graph, and the backward graph if there is one, for one target."""
+    parts = parts_of(partitioned)
+    return {part: compile_part(graph, part, target, context) for part, graph in parts}
 
 
 def compile_part(graph: fx.GraphModule, part: str, target: Target, context: Context) -> PartCode:

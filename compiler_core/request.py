@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from weakref import ref
 
+from compiler_core.arguments import check_switch
 from compiler_core.errors import (
     BAD_VALUE,
     NOT_YET,
@@ -99,8 +100,7 @@ def checked_request(
     options: Mapping[str, Any] | None,
 ) -> Request:
     """The request that these arguments of `compile` make. Raises OptionError, BackendNotFound, NotSupportedYet."""
-    if not isinstance(fullgraph, bool):
-        raise OptionError(BAD_VALUE, f"fullgraph takes True or False, not {fullgraph!r}")
+    check_switch("fullgraph", fullgraph)
     if dynamic not in (None, True, False):
         raise OptionError(BAD_VALUE, f"dynamic takes None, True or False, not {dynamic!r}")
     if dynamic is not None:

@@ -14,7 +14,7 @@ from torch import fx
 
 from compiler_core.graph_text import print_graph, target_text, type_text
 from compiler_core.ir.text import print_program, statement_handles
-from compiler_core.pipeline import Compilation, PartCode
+from compiler_core.pipeline import Compilation, PartCode, parts_of
 from compiler_core.provenance import NOWHERE, Handle, Origins, handle, stage_of
 from compiler_core.recording import Item, StageRecord
 from compiler_core.source_record import source_record
@@ -28,7 +28,7 @@ from compiler_core.stages import (
     digest_of,
 )
 
-__all__ = ["records_of"]
+__all__ = ["captured_records", "shared_records", "target_records"]
 
 _SHARED = (
     "src",
@@ -41,19 +41,20 @@ _SHARED = (
 )  # before the target enters
 
 
-def records_of(compilation: Compilation, lazy: bool = False) -> Iterator[StageRecord]:
-    """All stages of a version in order; `lazy` includes forms that take seconds to make (SASS, assembly)."""
+def shared_records(compilation: Compilation) -> Iterator[StageRecord]:
+    """The stages before a target enters: capture, the joint graph and its two parts."""
     yield from captured_records(compilation.captured)
     yield _graph("joint", "", compilation.joint.graph)
-    for part, graph in (
-        ("forward", compilation.partitioned.forward),
-        ("backward", compilation.partitioned.backward),
-    ):
-        if graph is not None:
-            yield _graph(part, "", graph)
-    for target, parts in compilation.targets.items():
-        for part, code in parts.items():
-            yield from code_records(code, part, target, lazy)
+    for part, graph in parts_of(compilation.partitioned):
+        yield _graph(part, "", graph)
+
+
+def target_records(
+    compilation: Compilation, target: str, lazy: bool = False
+) -> Iterator[StageRecord]:
+    """The stages of one target in order; `lazy` includes forms that take seconds to make (SASS, assembly)."""
+    for part, code in compilation.targets[target].items():
+        yield from code_records(code, part, target, lazy)
 
 
 def captured_records(captured: Captured) -> Iterator[StageRecord]:

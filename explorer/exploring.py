@@ -15,8 +15,13 @@ import torch
 from torch.utils._pytree import tree_leaves, tree_map
 
 import compiler_core as cc
+from compiler_core.arguments import check_callable, check_switch
+from compiler_core.errors import BAD_VALUE, OptionError, closest
+from compiler_core.interception import SESSION, original_of
+from compiler_core.recording import Recorder
 from explorer.cells import renamed_cells
 from explorer.report import Report
+from explorer.views.linked import STAGES
 
 __all__ = ["explore"]
 
@@ -39,12 +44,17 @@ def explore(
     backend, fullgraph, options: as in `compiler_core.compile`.
     grad: floating-point arguments get a gradient (on copies), and the backward pass runs too.
     show: stages whose panes are open at first.
-    Raises what `fn` raises, and what `compile` raises for bad arguments.
+    Raises what `fn` raises, and what `compile` raises for bad arguments; OptionError for a stage in
+    `show` that there is not.
     """
+    check_callable("explore", fn)
+    check_switch("grad", grad)
+    check_shown(show)
     given = {**(options or {}), "explore": True}
     if targets:
         given["also"] = tuple(targets)
-    with cc.record(explore=True, inputs=True) as recorder:
+    recorder = Recorder(explore=True, keeps_text=True, keeps_inputs=True)
+    with SESSION.recording(recorder):
         compiled = cc.compile(_afresh(fn), backend=backend, fullgraph=fullgraph, options=given)
         call_args, call_kwargs = (args, dict(kwargs or {}))
         if grad:
@@ -60,6 +70,15 @@ def explore(
         result=result,
         show=show,
     )
+
+
+def check_shown(show: Sequence[str]) -> None:
+    """Only names of stages, in a sequence."""
+    if isinstance(show, str) or not isinstance(show, Sequence):
+        raise OptionError(BAD_VALUE, f"show takes a sequence of stages, not {show!r}")
+    for stage in show:
+        if stage not in STAGES:
+            raise OptionError(BAD_VALUE, f"show names no stage {stage!r}{closest(stage, STAGES)}")
 
 
 def _leaf(value: Any) -> Any:
@@ -81,7 +100,7 @@ def _differentiate(result: Any, fn: Any, arguments: Any) -> None:
 
 def _afresh(fn: Any) -> Any:
     """The function under a code object of its own, about which nothing was decided at earlier calls."""
-    fn = inner(fn)
+    fn = original_of(fn)
     if isinstance(fn, types.MethodType):
         return types.MethodType(_afresh(fn.__func__), fn.__self__)
     if not isinstance(fn, types.FunctionType):
@@ -91,10 +110,3 @@ def _afresh(fn: Any) -> Any:
     )
     twin.__kwdefaults__ = copy.copy(fn.__kwdefaults__)
     return functools.update_wrapper(twin, fn)
-
-
-def inner(fn: Any) -> Any:
-    """The function that a compiled one was made of."""
-    from compiler_core.interception import original_of
-
-    return original_of(fn)

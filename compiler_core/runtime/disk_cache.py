@@ -2,7 +2,7 @@
 
 In: a key and a way to build. Out: the path of the library, complete or not there at all: it is built
 under another name in the same folder and renamed. A folder that cannot be written is replaced by one for this process,
-with a decision that says so.
+with a decision and a warning that say so.
 """
 
 from __future__ import annotations
@@ -12,16 +12,18 @@ import json
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
 
+from compiler_core.errors import NOT_KEPT, warning_text
 from compiler_core.options import Context
 from compiler_core.provenance import Handle
 from compiler_core.recording import write_atomically
 from compiler_core.runtime.keys import Key
 
-__all__ = ["find_or_build", "folder_for"]
+__all__ = ["find_or_build", "folder_for", "say_not_kept"]
 
 
 def find_or_build(
@@ -52,7 +54,14 @@ def folder_for(context: Context) -> Path:
     except OSError as error:
         reason = f"{wanted} cannot be written ({error.strerror}): built for this process only"
         context.recorder.decide("cache", (), "not kept", reason)
+        say_not_kept(f"{wanted} ({error.strerror})")
         return _own_folder()
+
+
+@cache
+def say_not_kept(folder: str) -> None:
+    """A warning, once for each folder: nothing that is built is kept, so every process builds anew."""
+    warnings.warn(warning_text(NOT_KEPT, folder), RuntimeWarning, stacklevel=2)
 
 
 @cache

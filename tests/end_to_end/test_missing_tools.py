@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import warnings
 
 import pytest
 import torch
@@ -12,6 +13,8 @@ from agreement import STRICT, compiling
 from programs import wave
 
 import compiler_core as cc
+from compiler_core.errors import INTERNAL, InternalError, ToolMissing
+from compiler_core.runtime import build_triton, disk_cache
 
 PROGRAM = """
 import torch
@@ -72,14 +75,54 @@ def test_a_cache_folder_that_cannot_be_written_costs_only_the_cache(folder, tmp_
         folder = tmp_path / "file"
         folder.write_text("a file stands where the folder should be")
     monkeypatch.setenv("CUTAWAY_CACHE_DIR", str(folder))
+    disk_cache.say_not_kept.cache_clear()
     compiled = cc.compile(wave, options=STRICT)
-    with cc.record() as recorder, compiling(graphs=1):
+    told = pytest.warns(RuntimeWarning, match="CC013.*cutaway|CC013.*file")
+    with cc.record() as recorder, compiling(graphs=1), told as warned:
         for k in range(3):
             x, y = torch.randn(3, 7), torch.randn(7) + k
             torch.testing.assert_close(compiled(x, y), wave(x, y))
     (version,) = recorder.recording.frames[0].versions
     reasons = [d.reason for d in version.decisions if d.outcome == "not kept"]
     assert len(reasons) == 1 and "cannot be written" in reasons[0]
+    with warnings.catch_warnings(record=True) as again:
+        cc.compile(lambda x: x * 5, options=STRICT)(torch.ones(3))
+    assert len(warned) == 1 and not again and "CUTAWAY_CACHE_DIR" in str(warned[0].message)
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_a_further_target_that_cannot_be_built_leaves_the_cpu_code_running(trains, monkeypatch):
+    monkeypatch.setitem(sys.modules, "triton", None)
+    options = {"also": ("cuda:90",), "strict": False}
+    for explore in (False, True):
+        cc.reset()
+        compiled = cc.compile(wave, options=options)
+        told = pytest.warns(RuntimeWarning, match="CC014.*cuda:90.*triton")
+        with cc.record(explore=explore) as recorder, compiling(graphs=1), told:
+            for k in range(3):
+                x = torch.randn(3, 7, requires_grad=trains)
+                y = torch.randn(7) + k
+                torch.testing.assert_close(compiled(x, y), wave(x, y))
+        ((version,),) = (frame.versions for frame in recorder.recording.frames)
+        (left,) = [d for d in version.decisions if d.kind == "target"]
+        assert left.outcome == "left out" and left.about == ("target:cuda:90",)
+        assert {s.target for s in version.stages} == {"", "cpu"}
+    with pytest.raises(ToolMissing):
+        cc.compile(wave, options={**options, "strict": True})(torch.ones(2), torch.ones(2))
+
+
+def test_a_text_of_a_further_target_that_cannot_be_made_leaves_the_others(monkeypatch):
+    def refuses(*args, **kwargs):
+        raise InternalError(INTERNAL, "no PTX today")
+
+    monkeypatch.setattr(build_triton.TritonBuild, "artifacts", refuses)
+    with pytest.warns(RuntimeWarning, match="no PTX today"), cc.record() as recorder:
+        compiled = cc.compile(wave, options={"also": ("cuda:90",), "strict": False})
+        torch.testing.assert_close(
+            compiled(torch.ones(2), torch.ones(2)), wave(torch.ones(2), torch.ones(2))
+        )
+    version = recorder.recording.frames[0].versions[0]
+    assert {s.target for s in version.stages} == {"", "cpu"}
 
 
 def test_a_damaged_kernel_in_the_cache_is_built_again(tmp_path):

@@ -135,10 +135,9 @@ def test_an_exception_leaves_the_recorder_as_it_was():
     with pytest.raises(ZeroDivisionError), cc.record():
         raise ZeroDivisionError
     with cc.record() as outer:
-        with cc.record() as recorder:
-            cc.compile(wave, options=STRICT)(torch.ones(2), torch.ones(2))
+        assert cc.explain(wave, options=STRICT)(torch.ones(2), torch.ones(2)).graphs == 1
         cc.compile(wave, options=STRICT)(torch.ones(2, 2), torch.ones(2))
-    assert len(recorder.compilations) == len(outer.compilations) == 1
+    assert len(outer.compilations) == 1
 
 
 def test_functions_whose_source_cannot_be_found_or_cut_out_are_recorded():
