@@ -1,9 +1,11 @@
 """How fast the spine is: cold compile, a tiny call, the import, what recording costs.
 
-    python tests/benchmarks/spine.py [--rounds 5] [--json tests/benchmarks/results/spine.json]
+    python tests/benchmarks/spine.py [--rounds 5] [--calls] [--json tests/benchmarks/results/spine.json]
 
 One process per compiler and round, alternated, each with empty caches. Times are wall seconds; the
-machine's noise is in them, so read the ratios. torch loads parts of its own compiler when a
+machine's noise is in them, so read the ratios. Compile and import times are medians over the rounds; a
+call's time is the fastest mean of 2000 calls in any round, the one figure that noise can only lengthen.
+`--calls` measures the calls alone. torch loads parts of its own compiler when a
 FakeTensorMode is first made; that import is timed apart ("fake_import") for both.
 """
 
@@ -23,8 +25,10 @@ from pathlib import Path
 COMPILERS = ("cutaway", "inductor")
 
 
-def child(compiler: str) -> dict[str, float]:
+def child(compiler: str, calls_only: bool) -> dict[str, float]:
     """Measure one compiler in this process."""
+    if calls_only:
+        return _calls(_compiler(compiler))
     start = time.perf_counter()
     import torch
 
@@ -47,14 +51,19 @@ def child(compiler: str) -> dict[str, float]:
     result = compiled(x, y)
     seconds["cold_compile"] = time.perf_counter() - start
     assert torch.allclose(result, program(x, y), atol=1e-6)
+    return seconds | _calls(compile_)
+
+
+def _calls(compile_) -> dict[str, float]:
+    """Seconds of a call of a tiny function, compiled and in eager."""
+    import torch
 
     def tiny(x):
         return x + 1
 
     small = torch.ones(4)
-    seconds["tiny_call"] = _call_seconds(compile_(tiny), small)
-    seconds["tiny_eager"] = _call_seconds(tiny, small)
-    return seconds
+    compiled = _call_seconds(compile_(tiny), small)
+    return {"tiny_call": compiled, "tiny_eager": _call_seconds(tiny, small)}
 
 
 def _compiler(name: str):
@@ -118,25 +127,29 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--calls", action="store_true", help="measure calls only")
     parser.add_argument("--child", choices=COMPILERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print("RESULT " + json.dumps(child(options.child)))
+        print("RESULT " + json.dumps(child(options.child, options.calls)))
         return
-    rounds = [(name, _in_process(name)) for _ in range(options.rounds) for name in COMPILERS]
-    table = {name: _medians([r for n, r in rounds if n == name]) for name in COMPILERS}
+    rounds = [(name, _in_process(name, options.calls)) for _ in range(options.rounds) for name in COMPILERS]
+    table = {name: _summary([r for n, r in rounds if n == name]) for name in COMPILERS}
     ratios = {
-        key: table["cutaway"][key] / table["inductor"][key] for key in ("cold_compile", "tiny_call")
+        key: table["cutaway"][key] / table["inductor"][key]
+        for key in ("cold_compile", "tiny_call")
+        if key in table["cutaway"]
     }
     report = {
         "machine": f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores",
         "python": platform.python_version(),
         "versions": _versions(),
         "rounds": options.rounds,
-        "medians_s": table,
+        "seconds": table,
         "ratio_to_inductor": ratios,
-        "recording_share": recording_share(),
     }
+    if not options.calls:
+        report["recording_share"] = recording_share()
     print(json.dumps(report, indent=1))
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
@@ -148,11 +161,16 @@ def _versions() -> dict[str, str]:
     return {name: metadata.version(name) for name in ("torch", "triton")}
 
 
-def _medians(rows: list[dict[str, float]]) -> dict[str, float]:
-    return {key: statistics.median(row[key] for row in rows) for key in rows[0]}
+def _summary(rows: list[dict[str, float]]) -> dict[str, float]:
+    """The fastest of the calls, the median of the rest."""
+    columns = {key: [row[key] for row in rows] for key in rows[0]}
+    return {
+        key: (min if key.startswith("tiny") else statistics.median)(values)
+        for key, values in columns.items()
+    }
 
 
-def _in_process(compiler: str) -> dict[str, float]:
+def _in_process(compiler: str, calls_only: bool) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as cache:
         env = {
             **os.environ,
@@ -160,6 +178,7 @@ def _in_process(compiler: str) -> dict[str, float]:
             "TORCHINDUCTOR_CACHE_DIR": f"{cache}/i",
         }
         command = [sys.executable, __file__, "--child", compiler]
+        command += ["--calls"] * calls_only
         done = subprocess.run(command, env=env, capture_output=True, text=True, check=True)
     line = next(line for line in done.stdout.splitlines() if line.startswith("RESULT "))
     return json.loads(line.removeprefix("RESULT "))
