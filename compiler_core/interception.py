@@ -21,7 +21,7 @@ from compiler_core.capture.frames import Decision, Entry, FrameView, SkipOnce
 from compiler_core.recording import Recorder
 from compiler_core.request import ACTIVE, Request
 
-__all__ = ["HOOK", "SESSION", "original_of", "watched"]
+__all__ = ["HOOK", "SESSION", "compiling", "original_of", "watched"]
 
 
 class Session:
@@ -49,14 +49,21 @@ _one_at_a_time = threading.RLock()  # torch's tracing patches modules of the pro
 def _on_frame(view: FrameView, entries: list[Entry]) -> Decision:
     from compiler_core.driver import compile_frame  # all stages: loaded by the first compile
 
+    with compiling() as waited:
+        if waited and any(e.guard_table.check(view.locals) for e in HOOK.entries(view.code)):
+            return SkipOnce("another thread compiled this version in the meantime")
+        return compile_frame(view, entries, ACTIVE.request, SESSION.recorder, HOOK.opaque)
+
+
+@contextmanager
+def compiling() -> Iterator[bool]:
+    """One compile at a time, unseen by profilers and hooks. Gives whether another thread's was waited for."""
     waited = not _one_at_a_time.acquire(blocking=False)
     if waited:
         _one_at_a_time.acquire()
     try:
-        if waited and any(e.guard_table.check(view.locals) for e in HOOK.entries(view.code)):
-            return SkipOnce("another thread compiled this version in the meantime")
         with _unprofiled(), _unhooked():
-            return compile_frame(view, entries, ACTIVE.request, SESSION.recorder, HOOK.opaque)
+            yield waited
     finally:
         _one_at_a_time.release()
 

@@ -9,11 +9,21 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-__all__ = ["CannotCapture", "TorchHook", "assemble", "capture_frame", "compile_guards"]
+__all__ = [
+    "CannotCapture",
+    "TorchHook",
+    "assemble",
+    "capture_frame",
+    "captured_elsewhere",
+    "compile_guards",
+    "first_span",
+]
 
 _WHERE = {
     "TorchHook": "compiler_core.capture.torch_hook",
     "capture_frame": "compiler_core.capture.frame_capture",
+    "captured_elsewhere": "compiler_core.capture.from_graph",
+    "first_span": "compiler_core.capture.from_graph",
     "assemble": "compiler_core.capture.replacement",
     "compile_guards": "compiler_core.capture.replacement",
     "CannotCapture": "compiler_core.capture.breaks",

@@ -133,7 +133,11 @@ def main() -> None:
     if options.child:
         print("RESULT " + json.dumps(child(options.child, options.calls)))
         return
-    rounds = [(name, _in_process(name, options.calls)) for _ in range(options.rounds) for name in COMPILERS]
+    rounds = [
+        (name, _in_process(name, options.calls))
+        for _ in range(options.rounds)
+        for name in COMPILERS
+    ]
     table = {name: _summary([r for n, r in rounds if n == name]) for name in COMPILERS}
     ratios = {
         key: table["cutaway"][key] / table["inductor"][key]
