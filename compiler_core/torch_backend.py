@@ -59,7 +59,8 @@ def _compiled(captured: Captured, request: Request) -> GraphCode:
     with recorder.version(captured.name, file, line, captured.graph.code, FIRST_CALL) as version:
         call = HOOK.opaque(graph_code(captured, request, Context(request.options, recorder)))
         log_version(version)
-        return HOOK.opaque(first_call(call, {}, captured.name, recorder))
+        first: GraphCode = HOOK.opaque(first_call(call, {}, captured.name, recorder))
+        return first
 
 
 def _left_to_eager(graph: fx.GraphModule, name: str, error: Exception) -> GraphCode:
