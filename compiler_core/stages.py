@@ -34,6 +34,40 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+class Printed:
+    """A stage's value: its text is what it prints, and what its digest is taken of."""
+
+    __slots__ = ()
+
+    def text(self) -> str:
+        """The whole value as text a person can read, the same for the same value."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def digest(self) -> str:
+        return digest_of(self.text())
+
+
+class LoopProgram(Printed):
+    """A stage whose value is a program of the loop IR; it runs in the reference interpreter."""
+
+    __slots__ = ()
+
+    program: Program
+
+    def text(self) -> str:
+        from compiler_core.ir.text import print_program
+
+        return print_program(self.program)
+
+    def run(self, *inputs: Any) -> tuple[Any, ...]:
+        from compiler_core.ir.interpret import run_program
+
+        return run_program(self.program, inputs)
+
+
 # ---------------------------------------------------------------------------------- capture
 
 
@@ -90,7 +124,7 @@ class BreakInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Printed):
     """A frame, or its prefix up to a graph break, as an FX graph of torch calls.
 
     `graph` placeholders are `inputs`; its output is a flat tuple. `node.meta["origins"]` are
@@ -116,12 +150,6 @@ class Captured:
     def text(self) -> str:
         return print_graph(self.graph, self.name)[0]
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def digest(self) -> str:
-        return digest_of(self.text())
-
     def run(self, *inputs: Any) -> Any:
         return self.graph(*inputs)
 
@@ -130,7 +158,7 @@ class Captured:
 
 
 @dataclass(frozen=True, slots=True)
-class Joint:
+class Joint(Printed):
     """Forward and backward in one functional ATen graph.
 
     Placeholders: primals (as `Captured.inputs`), then one tangent per differentiable output. Output:
@@ -156,12 +184,6 @@ class Joint:
     def text(self) -> str:
         return print_graph(self.graph, "joint")[0]
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def digest(self) -> str:
-        return digest_of(self.text())
-
     def run(self, *inputs: Any) -> Any:
         return self.graph(*inputs)
 
@@ -176,7 +198,7 @@ class Saved:
 
 
 @dataclass(frozen=True, slots=True)
-class Partitioned:
+class Partitioned(Printed):
     """The joint graph cut in two.
 
     `forward`: primals → (outputs, mutated values, saved …). `backward`: (saved …, tangents) →
@@ -196,12 +218,6 @@ class Partitioned:
             parts.append(print_graph(self.backward, "backward")[0])
         return "\n\n".join(parts)
 
-    def __str__(self) -> str:
-        return self.text()
-
-    def digest(self) -> str:
-        return digest_of(self.text())
-
     def run(self, *inputs: Any) -> Any:
         return self.forward(*inputs)
 
@@ -210,28 +226,12 @@ class Partitioned:
 
 
 @dataclass(frozen=True, slots=True)
-class Lowered:
+class Lowered(LoopProgram):
     """One graph (`part` is "forward" or "backward") in the loop IR: a nest per operator, library calls."""
 
     program: Program
     target: Target
     part: str
-
-    def text(self) -> str:
-        from compiler_core.ir.text import print_program
-
-        return print_program(self.program)
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def digest(self) -> str:
-        return digest_of(self.text())
-
-    def run(self, *inputs: Any) -> tuple[Any, ...]:
-        from compiler_core.ir.interpret import run_program
-
-        return run_program(self.program, inputs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Fused:
+class Fused(LoopProgram):
     """The program after fusion: its nests are kernels, in execution order; and the buffer plan.
 
     `reuse` maps a buffer to the dead buffer whose memory it takes. `last_use` maps a buffer to the
@@ -265,22 +265,6 @@ class Fused:
     last_use: dict[str, int]
     target: Target
     part: str
-
-    def text(self) -> str:
-        from compiler_core.ir.text import print_program
-
-        return print_program(self.program)
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def digest(self) -> str:
-        return digest_of(self.text())
-
-    def run(self, *inputs: Any) -> tuple[Any, ...]:
-        from compiler_core.ir.interpret import run_program
-
-        return run_program(self.program, inputs)
 
 
 # ---------------------------------------------------------------------------------- codegen
@@ -326,7 +310,7 @@ class HostProgram:
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
+class Generated(Printed):
     """Kernels and the host program of one graph for one target."""
 
     kernels: tuple[KernelSource, ...]
@@ -337,12 +321,6 @@ class Generated:
 
     def text(self) -> str:
         return "\n\n".join([*(k.source for k in self.kernels), self.host.source])
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def digest(self) -> str:
-        return digest_of(self.text())
 
 
 # ---------------------------------------------------------------------------------- runtime
@@ -367,7 +345,7 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class Built(Printed):
     """Runnable code of one graph for one target.
 
     `call(list of inputs)` returns the outputs; the list is emptied so that inputs can be freed early.
@@ -382,12 +360,6 @@ class Built:
 
     def text(self) -> str:
         return self.generated.text()
-
-    def __str__(self) -> str:
-        return self.text()
-
-    def digest(self) -> str:
-        return self.generated.digest()
 
     def run(self, *inputs: torch.Tensor | int) -> tuple[Any, ...]:
         """`call` on checked arguments: kernels trust sizes, strides and types, and would read astray.
