@@ -74,7 +74,7 @@ def _mish_backward(grad: Scalar, x: Scalar) -> Scalar:
 
 def _elu(x: Scalar, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Scalar:
     negative = apply("expm1", x * input_scale) * (alpha * scale)
-    return where(x <= 0, negative, x * scale)
+    return where(x < 0, negative, x * scale)
 
 
 def _elu_backward(
@@ -119,7 +119,7 @@ def _hardswish(x: Scalar) -> Scalar:
 
 def _hardswish_backward(grad: Scalar, x: Scalar) -> Scalar:
     middle = grad * (x / 3.0 + 0.5)
-    return where(x < -3, 0, where(x <= 3, middle, grad))
+    return where(x <= -3, 0, where(x < 3, middle, grad))
 
 
 def _leaky_relu(x: Scalar, slope: Number = 0.01) -> Scalar:

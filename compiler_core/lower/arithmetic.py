@@ -15,7 +15,7 @@ import torch
 from compiler_core.lower.operands import Refusal
 from compiler_core.lower.scalars import BOOL, Number, Scalar, apply, where
 
-__all__ = ["ARITHMETIC", "is_one", "operation"]
+__all__ = ["ARITHMETIC", "NUMBERS_OF_OWN_TYPE", "SUMS", "is_one", "operation", "power_on_cpu"]
 
 aten = torch.ops.aten
 
@@ -54,7 +54,10 @@ def _div_mode(a: Scalar, b: Scalar | Number, rounding_mode: str | None = None) -
     if rounding_mode is None:
         return a / b
     _checked_divisor(a, b)
-    return apply("floordiv" if rounding_mode == "floor" else "truncdiv", a, b)
+    if rounding_mode == "floor":
+        return apply("floordiv", a, b)
+    # a half type rounds the quotient before it is cut, and so does eager between two tensors
+    return apply("trunc", a / b) if a.dtype.is_float else apply("truncdiv", a, b)
 
 
 def _floor_divide(a: Scalar, b: Scalar | Number) -> Scalar:
@@ -99,6 +102,12 @@ def _pow(base: Scalar | Number, exponent: Scalar | Number) -> Scalar:
     if exponent in rules:
         return rules[exponent](base)
     return apply("pow", base, exponent)
+
+
+def power_on_cpu(base: Scalar, exponent: Number) -> Scalar:
+    """Eager's CPU kernel for f16 has no faster ways: a negative zero's root is 0, that of -inf is inf."""
+    is_plain = base.dtype.name == "f16" and exponent not in (0, 1, 2, -1)
+    return apply("pow", base, exponent) if is_plain else _pow(base, exponent)
 
 
 # The computation type is the result's. A number that a half type cannot hold widens it.
@@ -162,3 +171,21 @@ ARITHMETIC: dict[Any, Callable[..., Any]] = {
     aten.copysign.Tensor: operation("copysign"),
     aten.copysign.Scalar: operation("copysign"),
 }
+
+# Eager rounds a Python number among these operands to the tensor's type, on every device.
+NUMBERS_OF_OWN_TYPE = frozenset(
+    {
+        aten.remainder.Scalar,
+        aten.remainder.Scalar_Tensor,
+        aten.remainder.Tensor,
+        aten.fmod.Scalar,
+        aten.fmod.Tensor,
+        aten.pow.Tensor_Scalar,
+        aten.pow.Scalar,
+        aten.pow.Tensor_Tensor,
+    }
+)
+
+SUMS = tuple(
+    getattr(getattr(aten, op), o) for op in ("add", "sub", "rsub") for o in ("Tensor", "Scalar")
+)

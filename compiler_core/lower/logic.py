@@ -20,16 +20,17 @@ aten = torch.ops.aten
 
 
 def _clamp(x: Scalar, low: Any = None, high: Any = None) -> Scalar:
-    x = x if low is None else apply("maximum", x, low)
-    return x if high is None else apply("minimum", x, high)
+    """Of equals the second operand counts: x stays x, also as -0.0 beside a bound of 0."""
+    x = x if low is None else apply("maximum", low, x)
+    return x if high is None else apply("minimum", high, x)
 
 
 def _fmax(a: Scalar, b: Scalar) -> Scalar:
-    return _skip_nan(a, b, apply("maximum", a, b))
+    return _skip_nan(a, b, apply("maximum", b, a))
 
 
 def _fmin(a: Scalar, b: Scalar) -> Scalar:
-    return _skip_nan(a, b, apply("minimum", a, b))
+    return _skip_nan(a, b, apply("minimum", b, a))
 
 
 def _skip_nan(a: Scalar, b: Scalar, both: Scalar) -> Scalar:
@@ -67,7 +68,7 @@ SELECTIONS: dict[Any, Callable[..., Any]] = {
     aten.clamp_min.Tensor: _clamp,
     aten.clamp_max.default: lambda x, high: _clamp(x, None, high),
     aten.clamp_max.Tensor: lambda x, high: _clamp(x, None, high),
-    aten.relu.default: lambda x: apply("maximum", x, 0),
+    aten.relu.default: lambda x: _clamp(x, 0),
     aten.where.self: lambda condition, a, b: where(condition, a, b),
     aten.masked_fill.Scalar: lambda x, mask, value: where(mask, value, x),
     aten.masked_fill.Tensor: lambda x, mask, value: where(mask, value, x),

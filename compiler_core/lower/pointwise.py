@@ -5,16 +5,17 @@ loads, the row's formula and a store. Operands are cast to the *computation type
 type for arithmetic, the promoted type of the operands for comparisons, each operand's own for tests.
 
 Eager rounds half types at the end of each operator, and so does the loop IR at each value; formulas
-of several operations run in f32 and are rounded once (`WIDE`), as eager's kernels do. With a
-Python number that a half type cannot hold, arithmetic runs in f32 as well (`AUTO`).
+of several operations run in f32 and are rounded once (`WIDE`), as eager's kernels do. What becomes of
+a Python number that a half type cannot hold depends on the operator and on the device: either the
+kernel reads it as f32 (`AUTO`) or it is rounded first (`OWN`, `ROUNDED`). `CPU_ROWS` are the
+operators for which eager's CPU kernels differ from its GPU kernels.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import torch
@@ -23,7 +24,12 @@ from torch import fx
 from compiler_core.ir.dtypes import DTYPES, DType, stored_as
 from compiler_core.ir.index import Index
 from compiler_core.lower.activations import ACTIVATIONS
-from compiler_core.lower.arithmetic import ARITHMETIC
+from compiler_core.lower.arithmetic import (
+    ARITHMETIC,
+    NUMBERS_OF_OWN_TYPE,
+    SUMS,
+    power_on_cpu,
+)  # fmt: skip
 from compiler_core.lower.composites import COMPOSITES
 from compiler_core.lower.environment import Environment
 from compiler_core.lower.logic import COMPARISONS, CONVERSIONS, SELECTIONS, TESTS
@@ -32,13 +38,17 @@ from compiler_core.lower.operands import Operand, Refusal, indices_of
 from compiler_core.lower.scalars import BOOL, F64, I64, cast
 from compiler_core.lower.sizes import SizeNumber
 
-__all__ = ["AUTO", "OWN", "TABLE", "WIDE", "Row", "lower_pointwise"]
+__all__ = ["CPU_ROWS", "ROWS", "TABLE", "Row", "lower_pointwise"]
+
+aten = torch.ops.aten
 
 Formula: TypeAlias = Callable[..., Any]
 
-OWN = "own"  # one operation in the computation type
-AUTO = "auto"  # the same, unless a number needs more bits than a half type has
+OWN = "own"  # each operation in the computation type, numbers rounded to it
+AUTO = "auto"  # the same, unless a number needs more bits than a half type has: then as WIDE
 WIDE = "wide"  # half types compute in f32 and round once
+ROUNDED = "rounded"  # the same, with numbers rounded to the half type before
+F16_OWN = "f16 own"  # f16 as OWN, bf16 as WIDE
 
 # arguments that only shape the result, which the fake tensor already tells
 _LAYOUT = {"dtype", "layout", "device", "pin_memory", "memory_format", "non_blocking"}
@@ -56,10 +66,14 @@ class Row:
     precision: str = OWN
 
 
-def lower_pointwise(row: Row, env: Environment, node: fx.Node) -> Operand:
+def lower_pointwise(env: Environment, node: fx.Node) -> Operand:
     """One nest over the result's positions."""
+    row = ROWS[node.target]
+    if env.target.device == "cpu":
+        row = CPU_ROWS.get(node.target, row)
     given = {k: v for k, v in env.arguments(node).items() if k not in _LAYOUT}
     check_types(node, given)
+    given = _with_rounded_numbers(row, given, node.meta["val"].dtype)
     with env.nest(node, indices_of(node.meta["val"].shape)) as nest:
         dtype = computation_type(row, env, node, given)
         scalars = {
@@ -98,9 +112,24 @@ def computation_type(
         return None
     dtype = stored_as(node.meta["val"].dtype if row.types == "result" else _promoted(env, node))
     is_half = dtype.is_float and dtype.bytes < 4
-    if is_half and (row.precision == WIDE or (row.precision == AUTO and _needs_more(given, dtype))):
-        return DTYPES[dtype.accumulator]
-    return dtype
+    return DTYPES[dtype.accumulator] if is_half and _is_wide(row, given, dtype) else dtype
+
+
+def _is_wide(row: Row, given: dict[str, Any], dtype: DType) -> bool:
+    """Whether a row computes a half type in f32."""
+    if row.precision == AUTO:
+        return _needs_more(given, dtype)
+    return row.precision in (WIDE, ROUNDED) or (row.precision == F16_OWN and dtype.name != "f16")
+
+
+def _with_rounded_numbers(row: Row, given: dict[str, Any], dtype: torch.dtype) -> dict[str, Any]:
+    """The arguments with their numbers as values of the result's type, where the row says so."""
+    if row.precision != ROUNDED or not dtype.is_floating_point:
+        return given
+    return {
+        name: torch.tensor(value, dtype=dtype).item() if isinstance(value, float) else value
+        for name, value in given.items()
+    }
 
 
 def split_arguments(node: fx.Node, given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -140,7 +169,7 @@ def _holds(dtype: DType, number: float) -> bool:
 
 def _rows() -> Iterator[tuple[Any, Row]]:
     for op, formula in ARITHMETIC.items():
-        yield op, Row(formula, precision=AUTO)
+        yield op, Row(formula, precision=OWN if op in NUMBERS_OF_OWN_TYPE else AUTO)
     for op, formula in (SELECTIONS | CONVERSIONS).items():
         yield op, Row(formula)
     for op, formula in COMPARISONS.items():
@@ -152,4 +181,17 @@ def _rows() -> Iterator[tuple[Any, Row]]:
 
 
 ROWS: dict[Any, Row] = dict(_rows())
-TABLE: dict[Any, Any] = {op: partial(lower_pointwise, row) for op, row in ROWS.items()}
+
+# On CPUs eager rounds the number of a sum, rounds these composites after each operation, and
+# raises f16 to a number with `pow` alone.
+CPU_ROWS: dict[Any, Row] = {
+    **{op: replace(ROWS[op], precision=ROUNDED) for op in SUMS},
+    **{
+        op: replace(ROWS[op], precision=OWN)
+        for op in (aten.xlogy.Tensor, aten.xlogy.Scalar_Other, aten.logit.default)
+    },
+    aten.sigmoid_backward.default: replace(ROWS[aten.sigmoid_backward.default], precision=F16_OWN),
+    aten.pow.Tensor_Scalar: Row(power_on_cpu),
+}
+
+TABLE: dict[Any, Any] = dict.fromkeys(ROWS, lower_pointwise)

@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -28,6 +30,8 @@ from compiler_core.lower import lower
 from compiler_core.options import Context, Options, Target
 from compiler_core.recording import Recorder
 from compiler_core.stages import Lowered
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 
 def strict_context() -> Context:

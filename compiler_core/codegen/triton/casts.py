@@ -109,9 +109,12 @@ def literal(value: float | int | bool, dtype: DType) -> str:
     number = wide.to(dtype.torch).item()
     if dtype.is_float and not math.isfinite(number):
         return f'float("{number}")'
+    if dtype.is_float and number == 0 and math.copysign(1, number) < 0:
+        return f"(tl.full([], -1.0, {held(dtype)}) * 0.0)"  # Triton writes the constant -0.0 as 0.0
     return repr(number)
 
 
 def typed_literal(value: float | int | bool, dtype: DType) -> str:
     """A number with its type, for operations that do not take it from the other operand."""
-    return f"tl.full([], {literal(value, dtype)}, {held(dtype)})"
+    text = literal(value, dtype)
+    return text if text.startswith("(tl.full(") else f"tl.full([], {text}, {held(dtype)})"

@@ -53,6 +53,12 @@ def _compare_bits(function: Callable[[Any, Any], Any]) -> Row:
     return row
 
 
+def _fmod(a: Tensor, b: Tensor) -> Tensor:
+    """Exact, as libdevice's. torch's vector loop gives NaN where the quotient overflows."""
+    with np.errstate(invalid="ignore"):
+        return torch.as_tensor(np.fmod(a.numpy(), b.numpy()))
+
+
 def _mulhiui(a: Tensor, b: Tensor) -> Tensor:
     low, high = a.long() & 0xFFFFFFFF, b.long() & 0xFFFFFFFF
     carry = ((low & 0xFFFF) * high) >> 16
@@ -158,7 +164,7 @@ LIBDEVICE: dict[str, Row] = {
     "cos": torch.cos, "tan": torch.tan, "asin": torch.asin, "acos": torch.acos, "atan": torch.atan,
     "sinh": torch.sinh, "cosh": torch.cosh, "tanh": torch.tanh, "erf": torch.erf, "trunc": torch.trunc,
     "nearbyint": torch.round, "rint": torch.round, "floor": torch.floor, "ceil": torch.ceil, "fabs": torch.abs,
-    "atan2": torch.atan2, "copysign": torch.copysign, "fmod": torch.fmod, "pow": torch.pow,
+    "atan2": torch.atan2, "copysign": torch.copysign, "fmod": _fmod, "pow": torch.pow,
     "fdiv_rn": torch.div, "ddiv_rn": torch.div, "div_rn": torch.div,
 }  # fmt: skip
 
@@ -185,7 +191,7 @@ def _plain(row: Row) -> Callable[..., Tensor]:
 
 _PLAIN: dict[str, Row] = {
     "arith.addf": torch.add, "arith.subf": torch.sub, "arith.mulf": torch.mul, "arith.divf": torch.div,
-    "arith.remf": torch.fmod, "arith.negf": torch.neg, "tt.precise_divf": torch.div,
+    "arith.remf": _fmod, "arith.negf": torch.neg, "tt.precise_divf": torch.div,
     "arith.maximumf": torch.maximum, "arith.minimumf": torch.minimum, "arith.maxnumf": torch.fmax,
     "arith.minnumf": torch.fmin, "tt.clampf": lambda x, low, high: torch.minimum(torch.maximum(x, low), high),
     "arith.addi": lambda a, b: a ^ b if a.dtype is torch.bool else a + b,
