@@ -22,11 +22,15 @@ from compiler_core.autodiff.interpolate import interpolate
 from compiler_core.autodiff.ledger import Ledger, capture_handle
 from compiler_core.autodiff.refusals import METADATA_MUTATION, refuse
 from compiler_core.autodiff.sizes import same_sizes
+from compiler_core.autodiff.softshrink import softshrink
 
 __all__ = ["SUBSTITUTES", "Forward", "Input", "functional_input"]
 
 # Functions that torch takes apart above autograd, into less than what can be made of them.
-SUBSTITUTES: dict[Any, Any] = {torch.nn.functional.interpolate: interpolate}
+SUBSTITUTES: dict[Any, Any] = {
+    torch.nn.functional.interpolate: interpolate,
+    torch.nn.functional.softshrink: softshrink,
+}
 
 
 @dataclass(slots=True)
