@@ -17,6 +17,7 @@ import torch
 
 from compiler_core.capture import CannotCapture, assemble, capture_frame, compile_guards
 from compiler_core.capture.breaks import UNCAUGHT
+from compiler_core.capture.frame_titles import title_of
 from compiler_core.capture.frames import Decision, Entry, FrameView, Keep, SkipOnce
 from compiler_core.capture.guard_predicates import forward_ad_level
 from compiler_core.capture.skip import ABOUT_LIBRARIES
@@ -55,7 +56,7 @@ def compile_frame(
     code = view.code
     reason = _why_compiled(view, entries)
     with recorder.version(
-        code.co_name, code.co_filename, code.co_firstlineno, _source(code), reason
+        title_of(code), code.co_filename, code.co_firstlineno, _source(code), reason
     ) as version:
         try:
             decision = _compile(view, entries, request, context, opaque)
@@ -111,7 +112,7 @@ def _passing_state() -> str | None:
 
 def _passed(view: FrameView, reason: str, request: Request, recorder: Recorder) -> Decision:
     _refuse_under_fullgraph(view, reason, request)
-    frame = recorder.frame(view.code.co_name, view.code.co_filename, view.code.co_firstlineno)
+    frame = recorder.frame(title_of(view.code), view.code.co_filename, view.code.co_firstlineno)
     counters.skipped_frames += frame.skipped != reason
     frame.skipped = reason
     return SkipOnce(reason)
@@ -136,7 +137,7 @@ def _failed(version: Version, memory: FrameMemory, error: Exception, context: Co
 
 def _refuse_under_fullgraph(view: FrameView, reason: str, request: Request) -> None:
     if request.fullgraph:
-        raise GraphBreakError(NO_CAPTURE, f"{view.code.co_name}: {reason}", view.where)
+        raise GraphBreakError(NO_CAPTURE, f"{title_of(view.code)}: {reason}", view.where)
 
 
 def is_for_the_user(error: Exception, request: Request) -> bool:
@@ -147,12 +148,12 @@ def is_for_the_user(error: Exception, request: Request) -> bool:
 def _limit_reached(
     view: FrameView, entries: list[Entry], memory: FrameMemory, recorder: Recorder
 ) -> Decision:
-    code, count = view.code, len(entries)
-    reason = f"{code.co_name} was compiled {count} times, the limit; from now on it runs in eager"
+    code, count, name = view.code, len(entries), title_of(view.code)
+    reason = f"{name} was compiled {count} times, the limit; from now on it runs in eager"
     if not memory.is_limit_told:
         memory.is_limit_told = True
         what = f"{reason}. Last: {_why_compiled(view, entries)}. {_LIMIT_HINT}"
-        recorder.decide("limit", {f"frame:{code.co_name}"}, "eager", what)
+        recorder.decide("limit", {f"frame:{name}"}, "eager", what)
         warnings.warn_explicit(what, RuntimeWarning, code.co_filename, code.co_firstlineno)
     return SkipOnce(reason)
 
@@ -222,5 +223,5 @@ def note_skip(code: Any, reason: str, recorder: Recorder) -> None:
     if reason in ABOUT_LIBRARIES:
         return
     counters.skipped_frames += 1
-    frame = recorder.frame(code.co_name, code.co_filename, code.co_firstlineno)
+    frame = recorder.frame(title_of(code), code.co_filename, code.co_firstlineno)
     frame.skipped = reason

@@ -1,7 +1,8 @@
-"""What `explain(fn)(*args)` returns: graphs, breaks, guards, skipped frames, as a value that prints."""
+"""What `explain(fn)(*args)` returns: graphs, breaks, guards in words, skipped frames, as a value that prints."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,16 +11,20 @@ import torch
 
 from compiler_core.capture.skip import reason_to_skip
 from compiler_core.counters import Counters
+from compiler_core.guard_words import guard_lines
 from compiler_core.recording import Decision, Frame, Recording, Version
 
 __all__ = ["Explanation", "why_nothing"]
+
+_WIDTH = 100  # columns; a longer line goes on below
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
     """Facts of the compiles that one call caused. `graphs` counts graphs that ran.
 
-    `skipped` are frames that run in eager, and functions that reached the recompile limit.
+    `skipped` are frames that run in eager, and functions that reached the recompile limit; `left_out`
+    further targets that could not be built. A version's `guards` are rows with the raw `check` too.
     """
 
     graphs: int
@@ -27,6 +32,7 @@ class Explanation:
     fallbacks: tuple[Decision, ...]
     skipped: tuple[Decision, ...]
     versions: tuple[Version, ...]
+    left_out: tuple[Decision, ...] = ()
 
     @classmethod
     def of(
@@ -45,6 +51,7 @@ class Explanation:
             tuple(d for d in decisions if d.kind == "fallback"),
             tuple(skipped),
             versions,
+            tuple(d for d in decisions if d.kind == "target"),
         )
 
     @property
@@ -60,15 +67,38 @@ class Explanation:
             f"{len(self.fallbacks)} fallback(s), {len(self.skipped)} skipped frame(s)"
         )
         for d in self.breaks:
-            yield f"  break    {d.data['where']}  [{d.outcome}] {d.reason}"
+            yield f"  break    {d.data['where']}  [{d.outcome}] {d.reason.removesuffix(': ')}"
             if len(d.data["stack"]) > 1:  # the cause lies in a function that was called here
                 yield f"           in: {' > '.join(d.data['stack'])}"
             yield from (f"           do: {hint}" for hint in d.data["hints"])
         yield from (f"  fallback {_about(d)}: {d.reason}" for d in self.fallbacks)
         yield from (f"  skipped  {_about(d)}: {d.reason}" for d in self.skipped)
-        yield from (f"  version  {v.name}: {_operations(v)}" for v in self.versions if v.stages)
+        yield from (f"  left out {_about(d)}: {d.reason}" for d in self.left_out)
         for version in self.versions:
-            yield from (f"  guard    {g['check']}  # {g['line']}" for g in version.guards)
+            yield from _version_lines(version)
+
+
+def _version_lines(version: Version) -> Iterator[str]:
+    """A version and what must hold for it to be used again."""
+    if version.stages:
+        yield f"  version  {version.name}: {_operations(version)}, {len(version.guards)} guard(s)"
+    for what, why in guard_lines(version.guards):
+        line = f"  guard    {what}  ({why})"
+        yield from (
+            [line] if len(line) <= _WIDTH else [*_fitted("guard    ", what), *_fitted("", why)]
+        )
+
+
+def _fitted(head: str, text: str) -> list[str]:
+    """The text in lines that fit, under the column behind `guard`."""
+    indent = " " * 11
+    return textwrap.wrap(
+        text,
+        _WIDTH,
+        initial_indent=f"  {head:9s}",
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
 
 
 def _skip(frame: Frame, reason: str) -> Decision:

@@ -7,7 +7,7 @@ functions of other files (a layer's `forward`) are part of it; lines nobody reac
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from compiler_core.provenance import Span
@@ -48,18 +48,34 @@ def _item(span: Span, place: dict[int, int]) -> Item:
 
 def _shown_lines(file: str, spans: list[Span]) -> list[int]:
     reached = sorted({n for s in spans for n in range(s.line, s.end_line + 1)})
+    columns: dict[int, int] = {}
+    for span in spans:
+        if span.end_col > span.col:  # an instruction of its own text: a frame's entry has none
+            columns[span.line] = min(span.col, columns.get(span.line, span.col))
     shown: set[int] = set(reached)
     for before, after in pairwise(reached):
         if after - before <= _GAP:
             shown.update(range(before, after))
         else:
-            shown.update(_heading(file, after))
-    return sorted(shown.union(_heading(file, reached[0])))
+            shown.update(_heading(file, after, columns))
+    return sorted(shown.union(_heading(file, reached[0], columns)))
 
 
-def _heading(file: str, line: int) -> Iterator[int]:
-    """The lines from the enclosing `def` down to a line, if one is near."""
-    for start in range(line, max(0, line - _FAR), -1):
-        if linecache.getline(file, start).lstrip().startswith(("def ", "async def ")):
+def _heading(file: str, line: int, columns: Mapping[int, int]) -> Iterator[int]:
+    """The lines from the enclosing `def` down to a line, if one is near: it stands further left.
+
+    columns: where on each line the reached code begins; behind a `lambda` no `def` encloses it.
+    """
+    here = linecache.getline(file, line)
+    if "lambda" in here[: columns.get(line, 0)]:
+        return
+    inside = _indent(here)
+    for start in range(line - 1, max(0, line - _FAR), -1):
+        text = linecache.getline(file, start)
+        if text.lstrip().startswith(("def ", "async def ")) and _indent(text) < inside:
             yield from range(start, line)
             return
+
+
+def _indent(text: str) -> int:
+    return len(text) - len(text.lstrip())

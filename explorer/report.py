@@ -19,7 +19,8 @@ from explorer.joined import Shown, joined, versions_of
 from explorer.links import Links
 from explorer.sections import Kernel, Kernels, Rows, Section
 from explorer.session import open_recording
-from explorer.views.facts import break_rows, guard_rows, summary, timing_rows
+from explorer.tables import breaks_table, guards_table, timings_table
+from explorer.views.facts import summary
 from explorer.views.ledger import ledger_lines
 from explorer.views.linked import STAGES
 
@@ -131,23 +132,16 @@ class Report:
 
     @property
     def guards(self) -> Rows:
-        columns = ("version", "checked", "kind", "expected", "line", "why")
-        return Rows(columns, guard_rows(self.recording), "no guards")
+        """What must hold for a version to be used again, and why."""
+        return guards_table(self.recording)
 
     @property
     def breaks(self) -> Rows:
-        rows = [
-            (b["place"], b["code"], b["reason"], ", ".join(b["alive"]), " ".join(b["hints"]))
-            for b in break_rows(self.recording)
-        ]
-        return Rows(("place", "code", "reason", "alive", "what to do"), rows, "no graph breaks")
+        return breaks_table(self.recording)
 
     @property
     def timings(self) -> Rows:
-        rows = [
-            (phase, f"{1e3 * seconds:.2f} ms") for phase, seconds in timing_rows(self.recording)
-        ]
-        return Rows(("phase", "time"), rows, "no times")
+        return timings_table(self.recording)
 
     def check(self) -> Rows:
         """Run every stage on the kept inputs and compare it with float64. Raises ValueError for a file."""

@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from compiler_core.recording import StageRecord
+from explorer.columns import aligned
 
 __all__ = ["Kernel", "Kernels", "Rows", "Section"]
 
@@ -40,12 +41,22 @@ class Section(str):
 
 
 class Rows(Sequence[tuple[str, ...]]):
-    """A table of text: an immutable sequence of rows that prints with aligned columns."""
+    """A table of text: an immutable sequence of rows that prints with aligned columns.
 
-    def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[str]], empty: str = "none"):
+    folds: rows that are printed as one, as (how many from the next row on, what the one row says).
+    """
+
+    def __init__(
+        self,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        empty: str = "none",
+        folds: Mapping[int, tuple[int, Sequence[str]]] | None = None,
+    ):
         self.columns = tuple(columns)
         self._rows = [tuple(map(str, row)) for row in rows]
         self._empty = empty
+        self._folds = dict(folds or {})
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -57,25 +68,35 @@ class Rows(Sequence[tuple[str, ...]]):
         return self._rows[index]
 
     def __str__(self) -> str:
-        if not self._rows:
-            return self._empty
-        table = [self.columns, *self._rows]
-        widths = [min(60, max(len(row[k]) for row in table)) for k in range(len(self.columns))]
-        lines = ("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip() for row in table)
-        return "\n".join(lines)
+        shown = [row for row, _ in self._shown()]
+        return aligned(self.columns, shown) if shown else self._empty
 
     __repr__ = __str__
+
+    def _shown(self) -> Iterator[tuple[Sequence[str], list[tuple[str, ...]]]]:
+        """What is printed: a row, and those that it stands for."""
+        at = 0
+        while at < len(self._rows):
+            count, row = self._folds.get(at, (1, self._rows[at]))
+            yield row, self._rows[at : at + count] if at in self._folds else []
+            at += count
 
     def _repr_html_(self) -> str:
         if not self._rows:
             return f"<p>{escape(self._empty)}</p>"
         left = ' style="text-align: left"'
         head = "".join(f"<th{left}>{escape(c)}</th>" for c in self.columns)
-        body = "".join(
-            "<tr>" + "".join(f"<td{left}>{escape(c)}</td>" for c in row) + "</tr>"
-            for row in self._rows
-        )
+        body = "".join(_html_row(row, folded, left) for row, folded in self._shown())
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _html_row(row: Sequence[str], folded: Sequence[Sequence[str]], left: str) -> str:
+    """A row; one that stands for several opens."""
+    cells = [escape(c) for c in row]
+    if folded:
+        items = "".join(f"<li>{escape(' · '.join(filter(None, f[1:])))}</li>" for f in folded)
+        cells[1] = f"<details><summary>{cells[1]}</summary><ul>{items}</ul></details>"
+    return "<tr>" + "".join(f"<td{left}>{c}</td>" for c in cells) + "</tr>"
 
 
 _FORMS = ("ttir", "ttgir", "llir", "ptx", "sass", "asm")

@@ -6,13 +6,15 @@ sanitising of untrusted notebooks (inline SVG does not).
 
 from __future__ import annotations
 
-import io
+import textwrap
 from html import escape
 from importlib.util import find_spec
 from typing import Any
 
+from explorer.columns import WIDTH, aligned
 from explorer.report import Report
-from explorer.views.facts import break_rows
+from explorer.views.facts import break_rows, left_out
+from explorer.views.ledger import COLUMNS
 from explorer.views.linked import STAGES
 
 __all__ = ["html_twin", "mimebundle", "text_twin"]
@@ -31,43 +33,50 @@ def mimebundle(report: Report, **kwargs: Any) -> Any:
     return {**(data or {}), **plain}, metadata
 
 
-def text_twin(report: Report, width: int = 110) -> str:
-    """What `print(report)` says: counts, the ledger, breaks with what to do, times."""
-    from rich import box
-    from rich.console import Console
-    from rich.markup import escape as literal
-    from rich.table import Table
-
-    out = io.StringIO()
-    console = Console(
-        file=out, width=width, color_system=None, force_jupyter=False, highlight=False
-    )
-    console.print(f"{literal(report.name)}: {report.summary()}")
-    table = Table("line", box=box.SIMPLE, pad_edge=False)
-    for column in ("graphs", "breaks", "guards", "kernels"):
-        table.add_column(column, justify="right", min_width=len(column))
-    table.add_column("source", no_wrap=True, overflow="ellipsis")
-    seen = ""
-    for (file, number), line in report._ledger.items():
-        if file != seen and (seen or len({f for f, _ in report._ledger}) > 1):
-            table.add_row("", "", "", "", "", literal(f"# {file}"), style="dim")
-        seen = file
-        table.add_row(str(number), *line.cells(), literal(line.text))
-    if table.row_count:
-        console.print(table)
+def text_twin(report: Report, width: int = WIDTH) -> str:
+    """What `print(report)` says: counts, the ledger, breaks with what to do, kernels; no line is longer."""
+    lines = [f"{report.name}: {report.summary()}", *_ledger_lines(report, width)]
     for row in break_rows(report.recording):
-        console.print(
-            f"break at {literal(row['place'])}: {literal(row['reason'])} [{row['code']}]",
-            markup=False,
-        )
-        for hint in row["hints"]:
-            console.print(f"  do: {literal(hint)}")
+        lines.append(f"break at {row['place']}: {row['reason']} [{row['code']}]")
+        lines += [f"  do: {hint}" for hint in row["hints"]]
     for frame in report.recording.frames:
         if frame.skipped:
-            console.print(f"left to eager: {literal(frame.name)}: {literal(frame.skipped)}")
-    if report.kernels:
-        console.print(f"kernels: {literal(', '.join(report.kernels))}", soft_wrap=True)
-    return out.getvalue().rstrip()
+            lines.append(f"left to eager: {frame.name}: {frame.skipped}")
+    lines += [f"left out: {target}: {reason}" for target, reason in left_out(report.recording)]
+    lines += _kernel_lines(report)
+    return "\n".join(part for line in lines for part in _fitted(line, width))
+
+
+def _ledger_lines(report: Report, width: int) -> list[str]:
+    """The table of source lines, with a heading for each file where there are several."""
+    rows: list[tuple[str, ...]] = []
+    files = list(dict.fromkeys(file for file, _ in report._ledger))
+    for file in files:
+        if len(files) > 1:
+            rows.append(("", "", "", "", "", f"# {file}"))
+        rows += [
+            (str(number), *line.cells(), line.text)
+            for (of, number), line in report._ledger.items()
+            if of == file
+        ]
+    if not rows:
+        return []
+    titles = ("line", *COLUMNS, "source")
+    head, *table = aligned(titles, rows, width, titles[:-1], ("source",)).split("\n")
+    return ["", head, "─" * min(width, max(map(len, (head, *table)))), *table, ""]
+
+
+def _kernel_lines(report: Report) -> list[str]:
+    if len(report.versions) < 2:
+        return [f"kernels: {', '.join(report.kernels)}"] if report.kernels else []
+    names = (name.partition("|")[::2] for name in report.kernels)
+    return [f"kernel {kernel} of {version}" for version, kernel in names]
+
+
+def _fitted(line: str, width: int) -> list[str]:
+    if len(line) <= width:
+        return [line]
+    return textwrap.wrap(line, width, subsequent_indent="      ", break_on_hyphens=False)
 
 
 def html_twin(report: Report) -> str:

@@ -29,7 +29,7 @@ from compiler_core.capture.splice import (
 )
 from compiler_core.provenance import Instruction
 
-__all__ = ["Root", "forget", "resume_function", "root_of", "step_function"]
+__all__ = ["Root", "entry_of", "forget", "resume_function", "root_of", "step_function"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class Root:
     offset: int
 
 
-# Resume code → original, offsets; original → globals and what was asked → global name.
-_ORIGIN: ByCode[tuple[weakref.ref[CodeType], dict[int, int]]] = ByCode()
+# Resume code → original, offsets, where it enters; original → globals and what was asked → global name.
+_ORIGIN: ByCode[tuple[weakref.ref[CodeType], dict[int, int], int]] = ByCode()
 _MADE: ByCode[dict[tuple[Any, ...], str]] = ByCode()
 
 
@@ -59,6 +59,13 @@ def root_of(code: CodeType, offset: int) -> Root:
     if offset not in offsets:
         raise CannotEnter(f"{code.co_name}: offset {offset} lies inside one original instruction")
     return Root(original, offsets[offset])
+
+
+def entry_of(code: CodeType) -> Root | None:
+    """The original of a resume function's code, and the offset there at which it goes on; else None."""
+    origin = _ORIGIN.get(code)
+    original = origin[0]() if origin is not None else None
+    return Root(original, origin[2]) if origin is not None and original is not None else None
 
 
 def resume_function(
@@ -146,7 +153,8 @@ def _resume(root: Root, key: tuple[Any, ...], name: str, native: bool) -> CodeTy
     _, offset, nulls, names, handled = key
     made = enter_at(root.code, offset, nulls, names, name, handled=handled)
     if not native:
-        _ORIGIN.put(made, (weakref.ref(root.code), _same_instructions(made, root.code)))
+        same = _same_instructions(made, root.code)
+        _ORIGIN.put(made, (weakref.ref(root.code), same, offset))
     return made
 
 

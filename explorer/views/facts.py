@@ -7,10 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
+from compiler_core.guard_words import Group, parted, sentence
 from compiler_core.recording import Recording, Version
 from explorer.joined import Shown, graph_numbers, versions_of
 
-__all__ = ["break_rows", "decision_rows", "facts_payload", "guard_rows", "summary", "timing_rows"]
+__all__ = [
+    "break_rows",
+    "decision_rows",
+    "facts_payload",
+    "guard_folds",
+    "guard_rows",
+    "left_out",
+    "summary",
+    "timing_rows",
+]
 
 
 def facts_payload(
@@ -26,6 +36,7 @@ def facts_payload(
         ],
         "breaks": break_rows(recording),
         "guards": guard_rows(recording),
+        "folds": guard_folds(recording),
         "decisions": decision_rows(recording, numbers),
         "timings": timing_rows(recording),
         "skipped": [[f.name, f.skipped] for f in recording.frames if f.skipped],
@@ -66,11 +77,35 @@ def break_rows(recording: Recording) -> list[dict[str, Any]]:
 
 
 def guard_rows(recording: Recording) -> list[list[str]]:
-    """Columns: version, what is checked, kind, expected, the user's line, why."""
-    columns = ("source", "kind", "expected", "line", "reason")
+    """Columns: version, what must hold, the user's line, why, the raw check. Groups of each version first."""
     return [
-        [v.name, *(str(g[c]) for c in columns)] for _, v in versions_of(recording) for g in v.guards
+        [version.name, sentence(row), str(row["line"]), str(row["reason"]), str(row["check"])]
+        for _, version in versions_of(recording)
+        for row in _in_order(*parted(version.guards))
     ]
+
+
+def _in_order(groups: list[Group], others: list[Any]) -> list[Any]:
+    return [*(row for group in groups for row in group.rows), *others]
+
+
+def guard_folds(recording: Recording) -> list[list[Any]]:
+    """What is one line until somebody opens it: first row, how many, version, what they say together, why."""
+    folds: list[list[Any]] = []
+    at = 0
+    for _, version in versions_of(recording):
+        groups, others = parted(version.guards)
+        for group in groups:
+            folds.append([at, len(group.rows), version.name, group.line, group.why])
+            at += len(group.rows)
+        at += len(others)
+    return folds
+
+
+def left_out(recording: Recording) -> list[tuple[str, str]]:
+    """Further targets that could not be built, each once, with the reason."""
+    decisions = [d for _, v in versions_of(recording) for d in v.decisions if d.kind == "target"]
+    return list({", ".join(d.about): d.reason for d in decisions}.items())
 
 
 def decision_rows(recording: Recording, numbers: dict[str, int]) -> list[list[Any]]:

@@ -23,8 +23,53 @@ def test_graphs_breaks_and_guards_of_a_function(capsys):
     assert text.startswith("2 graph(s), 1 break(s), ")
     assert "[CC103] the program prints" in text and "do: Remove the print" in text
     assert "programs.py:" in text and "version  printing/0: 2 operation(s)" in text
-    assert explained.guards == text.count("\n  guard ") > 10
-    assert "L['x']" in text
+    assert explained.guards == sum(len(v.guards) for v in explained.versions) > 20
+    assert text.count("guard    global state: grad mode on, autocast off") == 2
+    assert "guard    y: Tensor float32 [3]" in text and "it is an input of the graph" in text
+    assert "is_grad_enabled" not in text and "L['x']" not in text
+
+
+def test_a_resumed_frame_is_named_by_function_and_line():
+    explained = cc.explain(printing)(torch.randn(3))
+    line = next(d.data["where"] for d in explained.breaks).rpartition(":")[2]
+    assert f"version  printing, resumed after line {line} (print)/0" in str(explained)
+    assert "__resume" not in str(explained)
+
+
+def branching(x):
+    print("one"), print("two")
+    for k in range(2):
+        x = x + x.sum().item()
+        print(k)
+    if x.sum() > 0:
+        return x - 1
+    return x + 1
+
+
+def test_resumed_frames_have_titles_of_their_own(capsys):
+    first = branching.__code__.co_firstlineno
+    names = set()
+    with cc.record() as recorder, compiling():
+        compiled = cc.compile(branching, options=STRICT)
+        for sign in (1, -1):
+            torch.testing.assert_close(
+                compiled(torch.ones(3) * sign), branching(torch.ones(3) * sign)
+            )
+    names = {frame.name for frame in recorder.recording.frames}
+    assert names >= {
+        "branching",
+        f"branching, resumed after line {first + 1} (print), column 5",
+        f"branching, resumed after line {first + 1} (print), column 19",
+        f"branching, resumed after line {first + 4} (print)",
+        f"branching, resumed at line {first + 6}",
+        f"branching, resumed at line {first + 7}",
+    }
+
+
+def test_no_line_of_guards_is_longer_than_a_hundred_columns():
+    explained = cc.explain(Layer())(torch.randn(3, 4))
+    lines = [line for line in str(explained).splitlines() if line.startswith("  guard")]
+    assert lines and max(map(len, lines)) <= 100
 
 
 def test_every_explanation_starts_afresh():

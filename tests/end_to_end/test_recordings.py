@@ -81,7 +81,7 @@ def test_a_break_makes_versions_of_the_parts(capsys):
         for k in range(3):
             compiled(torch.randn(3) + k)
     first, rest = recorder.recording.frames
-    assert first.name == "printing" and rest.name.startswith("__resume_at_")
+    assert first.name == "printing" and rest.name.startswith("printing, resumed after line ")
     assert all(isinstance(c.captured, Captured) for c in recorder.compilations.values())
 
 

@@ -81,7 +81,7 @@ def test_one_line_in_several_graphs_and_the_way_from_a_break(browser, pages) -> 
         assert (
             page.locator('.ct-pane[data-stage="joint"] select')
             .evaluate("(s) => s.selectedOptions[0].text")
-            .startswith("__resume")
+            .startswith("with_break, resumed after line ")
         )
         source_line(page, "torch.relu").click()
         assert "mul" in hits(page, "joint")
@@ -170,6 +170,38 @@ def test_nothing_is_cut_off_at_any_width_in_either_theme(browser, pages, scheme,
             assert box["x"] >= 0 and box["x"] + box["width"] <= width and box["height"] >= 200
         back = page.evaluate("getComputedStyle(document.getElementById('report')).backgroundColor")
         assert (sum(map(int, back.strip("rgb()").split(","))) > 380) == (scheme == "light")
+
+
+def test_guards_of_torchs_state_are_one_row_that_opens_and_no_word_is_broken(
+    browser, pages
+) -> None:
+    with page_of(browser, width=700) as page:
+        opened(page, pages["breaks"])
+        page.locator("summary", has_text="Guards").click()
+        rows = page.locator('.ct-table[aria-label="guards"] tbody tr:visible')
+        before = rows.count()
+        first = page.locator(".ct-fold button").first
+        assert "global state: grad mode on" in first.inner_text()
+        assert not page.get_by_text("inference mode off").first.is_visible()
+        first.click()
+        assert rows.count() == before + 10
+        assert page.get_by_text("inference mode off").first.is_visible()
+        broken = page.evaluate(BROKEN_WORDS)
+        assert broken == []
+
+
+# Words (up to 24 characters) of the guard table that stand on more than one line.
+BROKEN_WORDS = """() => [...document.querySelectorAll('.ct-table[aria-label="guards"] td')].flatMap((cell) => {
+  const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT), found = [];
+  for (let node = walker.nextNode(); node; node = walker.nextNode())
+    for (const match of node.data.matchAll(/[A-Za-z_]+/g)) {
+      const range = document.createRange();
+      range.setStart(node, match.index);
+      range.setEnd(node, match.index + match[0].length);
+      if (new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size > 1) found.push(match[0]);
+    }
+  return found;
+})"""
 
 
 def test_motion_is_only_for_those_who_want_it(browser, pages) -> None:

@@ -1,6 +1,7 @@
 // Breaks, guards, decisions and times under the panes. A row that is about something selects it.
 
 const SHORT = new Set(["kind", "line", "outcome", "graph"]); // columns of single words
+const LONG = 24; // a word longer than this may go on in the next line, at a mark of its own
 
 function table(titles, rows, label, onPick) {
   const element = make("table", "ct-table"), head = element.createTHead().insertRow(), body = element.createTBody();
@@ -8,13 +9,42 @@ function table(titles, rows, label, onPick) {
   titles.forEach((title) => { const cell = make("th", "", title); cell.scope = "col"; head.append(cell); });
   rows.forEach((row, k) => {
     const line = body.insertRow();
-    row.forEach((text, n) => {
-      const cell = line.insertCell();
-      cell.textContent = text;
-      if (SHORT.has(titles[n])) cell.className = "short";
-    });
+    fillRow(line, row, titles);
     if (onPick?.(k, true)) pickable(line, () => onPick(k, false));
   });
+  return element;
+}
+
+function fillRow(line, row, titles) {
+  row.forEach((text, n) => {
+    const cell = line.insertCell();
+    cell.append(...breakable(text));
+    if (SHORT.has(titles[n])) cell.className = "short";
+  });
+}
+
+// Text that breaks between words; inside of a long one only behind a mark (a dot, a bracket, an underscore).
+function breakable(text) {
+  return String(text).split(/(?<=\s)/).flatMap((word) => word.length <= LONG ? [word]
+    : word.split(/(?<=[._/,(\[=])/).flatMap((part, k) => (k ? [make("wbr"), part] : [part])));
+}
+
+// Rows that say one thing together: a row for all of them, which opens. folds: [first, how many, version, words, why].
+function fold(element, folds, trim) {
+  const rows = [...element.tBodies[0].rows];
+  for (const [first, count, version, words, why] of folds) {
+    const hidden = rows.slice(first, first + count), line = make("tr", "ct-fold");
+    fillRow(line, trim([version, "", "", why]), []);
+    const toggle = button("", `▸ ${words}`, "", () => open(toggle.getAttribute("aria-expanded") !== "true"));
+    const open = (yes) => {
+      toggle.setAttribute("aria-expanded", String(yes));
+      toggle.textContent = `${yes ? "▾" : "▸"} ${words}`;
+      hidden.forEach((row) => { row.hidden = !yes; });
+    };
+    line.cells[trim([0, 1, 2, 3]).indexOf(1)].replaceChildren(toggle);
+    hidden[0].before(line);
+    open(false);
+  }
   return element;
 }
 
@@ -46,6 +76,13 @@ function bars(timings) {
   return box;
 }
 
+// The raw check of a guard stands behind its row.
+function guardTable(facts, guards, trim, onPick) {
+  const element = table(...guards, "guards", onPick);
+  facts.guards.forEach((row, k) => { element.tBodies[0].rows[k].title = `checked as: ${row[4]}`; });
+  return fold(element, facts.folds, trim);
+}
+
 function breakCard(row, go) {
   const card = make("article", "ct-break"), head = make("header", "", "");
   const where = button("ct-where", row.place.split("/").at(-1) || "no place", `select ${row.place}`, () => go(row.place));
@@ -72,12 +109,13 @@ function folded(title, count, content, open = false) {
 function factTables(facts, go, select) {
   const atPlace = (rows) => (k, ask) => ask ? go(rows[k], true) : go(rows[k]);
   const aboutItems = (k, ask) => facts.decisions[k][5].length > 0 && (ask || select(facts.decisions[k][5]) || true);
-  const guards = trimmed(["version", "checked", "kind", "expected", "line", "why"],
-    facts.guards.map((row) => row.map((text, n) => n === 4 ? text.split("/").at(-1) : text)), facts.versions);
+  const guards = trimmed(["version", "must hold", "line", "why"],
+    facts.guards.map(([version, words, place, why]) => [version, words, place.split("/").at(-1), why]), facts.versions);
+  const one = facts.versions.length > 1 ? (row) => row : (row) => row.slice(1);
   const decisions = trimmed(["version", "kind", "outcome", "reason", "about"], facts.decisions.map((row) => row.slice(0, 5)), facts.versions);
   const parts = [
     folded("Graph breaks", facts.breaks.length, () => { const box = make("div"); box.append(...facts.breaks.map((row) => breakCard(row, go))); return box; }, true),
-    folded("Guards", facts.guards.length, () => table(...guards, "guards", atPlace(facts.guards.map((row) => row[4])))),
+    folded("Guards", facts.guards.length, () => guardTable(facts, guards, one, atPlace(facts.guards.map((row) => row[2])))),
     folded("Decisions", facts.decisions.length, () => table(...decisions, "decisions", aboutItems)),
     folded("Time of each phase", facts.timings.length, () => bars(facts.timings)),
   ];
