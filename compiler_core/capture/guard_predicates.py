@@ -39,7 +39,7 @@ __all__ = [
 
 _PLAIN = (
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented),
-    torch.dtype, torch.device, torch.layout, torch.memory_format,
+    torch.dtype, torch.device, torch.layout, torch.memory_format, types.CodeType,
 )  # fmt: skip
 _CONTAINERS = (tuple, torch.Size, frozenset)
 
@@ -65,7 +65,7 @@ def same_constant(a: Any, b: Any) -> bool:
         return same_constant((a.start, a.stop, a.step), (b.start, b.stop, b.step))
     if isinstance(a, frozenset):
         return {(type(x), x) for x in a} == {(type(x), x) for x in b}
-    if isinstance(a, enum.Enum):
+    if isinstance(a, (enum.Enum, types.CodeType)):  # code of another file may be equal
         return a is b
     return bool(a == b)
 

@@ -41,4 +41,6 @@ def is_none(value: Value) -> bool:
 
 def is_constant(real: Any) -> bool:
     """Whether the object may be held as a Constant. Subclasses of int, str … may not: they have state."""
+    if type(real) is slice:
+        return all(map(is_constant, (real.start, real.stop, real.step)))
     return type(real) in CONSTANT_TYPES
