@@ -169,8 +169,10 @@ def _note_break(captured: Captured, request: Request, recorder: Recorder) -> Non
         return
     where = f"{info.where.file}:{info.where.line}" if info.where else None
     counters.breaks += 1
+    reason = f"{info.sentence}: {info.detail}" if info.detail else info.sentence
+    name = recorder.here.name.rpartition("/")[0]
     recorder.decide(
-        "break", {f"capture:{captured.name}"}, info.code, f"{info.sentence}: {info.detail}", where=where,
+        "break", {f"capture:{name}"}, info.code, reason, where=where,
         hints=list(info.hints), alive=list(info.alive), stack=list(info.stack),
     )  # fmt: skip
     if request.fullgraph and info.code != UNCAUGHT.code:  # then the program's own exception is due

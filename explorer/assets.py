@@ -15,7 +15,7 @@ from typing import Any
 
 __all__ = ["packed", "packed_text", "script", "style"]
 
-_SCRIPTS = ("base", "links", "lines", "picture", "tables", "stage", "view", "page")
+_SCRIPTS = ("base", "links", "lines", "picture", "tables", "stage", "search", "view", "page")
 
 
 @cache

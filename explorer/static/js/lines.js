@@ -1,5 +1,5 @@
 // A text as lines that can be selected; the ledger is a text with cells beside each line.
-// A surface has: element, mark(light, selection) -> place of the first hit, itemsOf(element), focus moves.
+// A surface has: element, mark(light, selection, found lines) -> place of the first hit, itemsOf(element), focus moves.
 
 const BLOCK = 64; // lines drawn as one block that the browser may skip while it is off screen
 const LINE = 19; // px, as in the style sheet
@@ -27,7 +27,8 @@ function linesSurface(pane, label) {
     rows,
     itemsOf: (target) => pane.items[target.closest("[data-line]")?.dataset.line],
     nameOf: (target) => `line ${pane.gutter?.[target.closest("[data-line]").dataset.line - 1] || target.closest("[data-line]").dataset.line}`,
-    mark: (light, selection) => markRows(rows, pane, light, selection),
+    mark: (light, selection, found) => { markFound(rows, found); return markRows(rows, pane, light, selection); },
+    rowOf: (line) => rows[line - 1],
     step: (from, key) => rows[nextRow(rows, Number(from.closest("[data-line]").dataset.line) - 1, key)],
     placeOf: (row) => ({ x: 0, y: row.offsetTop, width: 0, height: LINE }),
   };
@@ -75,6 +76,11 @@ function markRows(rows, pane, light, selection) {
   }
   const row = chosenFirst || first;
   return row && { x: 0, y: row.offsetTop, width: 0, height: LINE };
+}
+
+function markFound(rows, found) {
+  const lines = new Set(found);
+  rows.forEach((row, k) => row.classList.toggle("found", lines.has(k + 1)));
 }
 
 function nextRow(rows, now, key) {

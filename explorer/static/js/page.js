@@ -39,6 +39,7 @@ export async function mountReport(root, packed) {
   });
   if (programs.length > 1) head.append(choice.list);
   root.append(head, body);
+  document.addEventListener("keydown", (event) => root.view?.onKey(event)); // focus may be nowhere
   if (programs.length) choice.pick(0);
   else body.append(make("p", "", "This report holds no recording."));
   requestAnimationFrame(() => requestAnimationFrame(() => { root.dataset.ready = performance.now().toFixed(0); }));

@@ -10,7 +10,7 @@ function pictureSurface(pane, label, body) {
   const layers = { lanes: draw("g", {}), edges: draw("path", { class: "ct-edge" }), saved: draw("path", { class: "ct-edge saved" }),
     lit: draw("path", { class: "ct-edge lit" }), nodes: draw("g", { role: "presentation" }) };
   svg.append(...Object.values(layers));
-  const live = new Map(), marks = { light: new Set(), selection: new Set() };
+  const live = new Map(), marks = { light: new Set(), selection: new Set(), found: new Set() };
   let zoom = 1, focus = 0, last = null;
 
   function setZoom(value) {
@@ -42,6 +42,7 @@ function pictureSurface(pane, label, body) {
     const hit = marks.light.has(item);
     group.classList.toggle("hit", hit);
     group.classList.toggle("chosen", marks.selection.has(item));
+    group.classList.toggle("found", marks.found.has(item));
     group.setAttribute("aria-selected", String(hit));
   }
 
@@ -67,8 +68,8 @@ function pictureSurface(pane, label, body) {
     layers.lit.setAttribute("d", between.map((edge) => edgePath(edge, nodes, near)).join(""));
   }
 
-  function mark(light, selection) {
-    Object.assign(marks, { light, selection });
+  function mark(light, selection, lines) {
+    Object.assign(marks, { light, selection, found: new Set(lines.flatMap((line) => pane.items[line] || [])) });
     for (const [n, group] of live) paintNode(group, nodes[n][0]);
     paintLitEdges();
     const hit = nodes.find((node) => selection.has(node[0])) || nodes.find((node) => light.has(node[0]));
@@ -97,6 +98,10 @@ function pictureSurface(pane, label, body) {
   fit(0.65); // small enough to see much, large enough to read
   return {
     element: svg, mark, step, fit,
+    placeOfLine: (line) => {
+      const node = nodes.find(([item]) => pane.items[line]?.includes(item));
+      return node && placeOf(node);
+    },
     zoomBy: (factor) => setZoom(zoom * factor),
     itemsOf: (target) => { const node = target.closest("[data-node]"); return node && [nodes[node.dataset.node][0]]; },
     nameOf: (target) => nodes[target.closest("[data-node]").dataset.node][1],

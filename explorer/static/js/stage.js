@@ -39,6 +39,7 @@ class Stage {
   frame() {
     const section = make("section", "ct-pane"), head = make("header", "ct-title");
     section.dataset.stage = this.name;
+    section.style.setProperty("--ct-height", `${this.height}px`);
     section.classList.toggle("wide", this.panes.some((pane) => pane.picture?.lanes.length));
     section.setAttribute("aria-label", this.title);
     this.tools = make("span", "ct-tools");
@@ -104,7 +105,7 @@ class Stage {
 
   mark(light, selection) {
     if (this.drawn !== this.shown) this.draw();
-    this.hit = this.surface.mark(light, selection);
+    this.hit = this.surface.mark(light, selection, this.view.search.linesOf(this.shown));
   }
 
   // Scroll inside the pane only; the page stays where the reader put it.
@@ -113,6 +114,15 @@ class Stage {
     const { scrollTop, scrollLeft, clientHeight, clientWidth } = this.body;
     if (place.y < scrollTop || place.y + place.height > scrollTop + clientHeight) this.body.scrollTop = place.y - clientHeight / 3;
     if (place.width && (place.x < scrollLeft || place.x + place.width > scrollLeft + clientWidth)) this.body.scrollLeft = place.x - clientWidth / 3;
+  }
+
+  // A found line, in whichever text of the stage it is.
+  showLine(pane, line) {
+    if (pane !== this.shown) this.show(pane);
+    this.body.querySelectorAll(".current").forEach((row) => row.classList.remove("current"));
+    const row = this.surface.rowOf?.(line);
+    row?.classList.add("current");
+    this.reveal(row ? this.surface.placeOf(row) : this.surface.placeOfLine(line));
   }
 
   onClick(event) {
@@ -148,7 +158,7 @@ class Stage {
     }
     const action = {
       Enter: () => this.choose(target, event.shiftKey), " ": () => this.choose(target, event.shiftKey),
-      Escape: () => this.view.select([]), t: () => this.toggle(), "?": () => this.view.help(),
+      t: () => this.toggle(),
       "+": () => this.surface.zoomBy?.(1.25), "-": () => this.surface.zoomBy?.(1 / 1.25), 0: () => this.surface.fit?.(),
       "[": () => this.turn(-1), "]": () => this.turn(1),
     }[event.key];

@@ -1,9 +1,9 @@
 // All panes of one recording, with one selection: a set of items, by number inside and by handle outside.
 
 const FIRST = ["source", "joint", "kernels", "ptx", "capture", "bytecode"];
-const KEYS = [["arrows", "move"], ["Enter", "select"], ["Shift+Enter", "add to the selection"], ["Esc", "clear"], ["n p", "next, previous lit"],
+const KEYS = [["arrows", "move"], ["Enter", "select"], ["Shift+Enter", "add to the selection"], ["Esc", "clear"], ["/", "search all panes"], ["Enter", "in the search: next place"], ["n p", "next, previous lit"],
   ["t", "text or picture"], ["+ - 0", "zoom"], ["[ ]", "other text of the stage"], ["Tab", "next pane or button"], ["?", "this list"]];
-const HINT = "Select a line or node to see what it came from and what it became. Keys: ?";
+const HINT = "Select a line or node to see what it came from and became. Keys: ?";
 
 class View {
   constructor(root, data, { onSelect } = {}) {
@@ -11,6 +11,7 @@ class View {
     this.results = invert(data.links);
     this.numbers = null;
     for (const pane of data.panes) this.stageOf(pane.stage).add(pane);
+    this.search = new Search(this);
     this.parts(root);
     this.open = this.firstOpen(root.clientWidth || 1000);
     this.layout();
@@ -33,7 +34,7 @@ class View {
     this.keys = make("dl", "ct-keys");
     this.keys.hidden = true;
     for (const [key, what] of KEYS) this.keys.append(make("dt", "", key), make("dd", "", what));
-    bar.append(make("strong", "", this.data.title), make("span", "ct-summary", this.data.facts.summary), this.status,
+    bar.append(make("strong", "", this.data.title), make("span", "ct-summary", this.data.facts.summary), this.search.field, this.status,
       button("ct-tool", "?", "keys (?)", () => this.help()));
     root.append(bar, this.keys, this.ribbon, this.grid,
       ...factTables(this.data.facts, (place, ask) => this.go(place, ask), (items) => this.select(items, { name: "decision" })));
@@ -48,8 +49,6 @@ class View {
   layout() {
     const order = [...this.stages.keys()];
     this.open.sort((a, b) => order.indexOf(a) - order.indexOf(b));
-    const tallest = Math.max(...this.open.map((name) => this.stages.get(name).height));
-    this.grid.style.setProperty("--ct-height", `${tallest}px`);
     this.grid.replaceChildren(...this.open.map((name) => this.stages.get(name).frame()));
     this.paint();
   }
@@ -75,6 +74,8 @@ class View {
       chip.setAttribute("aria-pressed", String(this.open.includes(stage.name)));
       chip.dataset.stage = stage.name;
       if (this.light.size) chip.append(make("b", count ? "" : "none", String(count)));
+      const places = this.search.countOf(stage);
+      if (places) chip.append(make("b", "found", `⌕ ${places}`));
       return chip;
     }));
   }
@@ -107,6 +108,23 @@ class View {
 
   say(text) { this.status.textContent = text; }
 
+  // Keys that work wherever the focus is, except in a field where one types.
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select, [contenteditable]")) return;
+    const action = { "?": () => this.help(), "/": () => this.search.field.focus(), Escape: () => this.escape() }[event.key];
+    if (!action) return;
+    action();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  // What was opened last goes first: the list of keys, then the search, then the selection.
+  escape() {
+    if (!this.keys.hidden) this.help();
+    else if (this.search.words) this.search.leave();
+    else this.select([]);
+  }
+
   help() { this.keys.hidden = !this.keys.hidden; }
 
   // Select a place of the program, `file:line`; with `ask`, say whether there is something to select.
@@ -122,5 +140,8 @@ class View {
 export function mountView(root, data, options) {
   root.classList.add("ct");
   root.dataset.lmSuppressShortcuts = "true"; // JupyterLab keeps its one-letter commands to itself
-  return new View(root, data, options);
+  const view = new View(root, data, options);
+  root.addEventListener("keydown", (event) => view.onKey(event));
+  root.tabIndex = -1; // a click anywhere inside takes the focus, and so the keys
+  return view;
 }
