@@ -15,7 +15,7 @@ from torch import fx
 
 from compiler_core.autodiff.mincut import UNLIMITED
 from compiler_core.autodiff.sizes import hint_of
-from compiler_core.autodiff.vocabulary import is_pointwise, is_size, is_view
+from compiler_core.autodiff.vocabulary import is_fraction, is_pointwise, is_size, is_view
 
 __all__ = ["bytes_of", "can_recompute", "price"]
 
@@ -58,11 +58,13 @@ def bytes_of(node: fx.Node) -> int | None:
 def price(node: fx.Node, outputs: frozenset[fx.Node]) -> int:
     """What saving the node costs, in bytes of traffic; UNLIMITED if it cannot be saved.
 
-    A view is not saved but what it is a view of. An input that is overwritten is saved as a copy. A
+    A view is not saved but what it is a view of, nor a fraction of sizes but the sizes. An input that is overwritten is saved as a copy. A
     parameter lives anyway. A value that only the backward pass uses is computed there if that costs no more.
     """
     if node.op == "placeholder":
         return _price_of_input(node)
+    if is_fraction(node):
+        return UNLIMITED
     if is_size(node):
         return 1
     if not isinstance(node.meta.get("val"), torch.Tensor) or is_view(node):

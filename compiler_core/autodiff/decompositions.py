@@ -33,9 +33,7 @@ Tensor = torch.Tensor
 # Entries of torch's table that we take as they are.
 FROM_TORCH: tuple[Any, ...] = (
     # losses
-    _aten.mse_loss.default, _aten.mse_loss_backward.default,
-    _aten.smooth_l1_loss.default, _aten.smooth_l1_loss_backward.default,
-    _aten.huber_loss.default, _aten.huber_loss_backward.default,
+    _aten.mse_loss.default, _aten.smooth_l1_loss.default, _aten.huber_loss.default,
     _aten.binary_cross_entropy.default, _aten.binary_cross_entropy_backward.default,
     _aten.binary_cross_entropy_with_logits.default,
     _aten.soft_margin_loss.default, _aten.soft_margin_loss_backward.default,
@@ -126,6 +124,17 @@ def negated(self: Tensor) -> Tensor:
     return made
 
 
+def unless_empty(op: Any) -> Callable[..., Tensor]:
+    """torch's entry for the gradient of a loss. A mean over nothing divides by no elements, in Python."""
+    rule = decomposition_table[op]
+
+    def gradient(grad: Tensor, self: Tensor, *others: Any) -> Tensor:
+        made: Tensor = rule(grad, self, *others) if self.numel() else torch.zeros_like(self)
+        return made
+
+    return gradient
+
+
 OURS: dict[Any, Callable[..., Any]] = {
     _aten._native_batch_norm_legit_functional.default: batch_norm,
     _aten._native_batch_norm_legit.no_stats: batch_norm_without_running,
@@ -139,7 +148,15 @@ OURS: dict[Any, Callable[..., Any]] = {
 }
 
 
+LOSS_GRADIENTS = (
+    _aten.mse_loss_backward.default,
+    _aten.smooth_l1_loss_backward.default,
+    _aten.huber_loss_backward.default,
+)
+
+
 @cache
 def decompositions() -> Mapping[Any, Callable[..., Any]]:
     """The whole table. Raises KeyError when torch dropped an entry that we take."""
-    return {**{op: decomposition_table[op] for op in FROM_TORCH}, **OURS}
+    losses = {op: unless_empty(op) for op in LOSS_GRADIENTS}
+    return {**{op: decomposition_table[op] for op in FROM_TORCH}, **losses, **OURS}

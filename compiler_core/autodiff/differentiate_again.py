@@ -30,7 +30,8 @@ def differentiate_again(
     alive = [ref() if callable(ref) else ref for ref in inputs]
     _check(joint, inputs, alive, versions)
     assert joint.captured is not None
-    with torch.enable_grad():
+    is_on_inside = joint.graph.meta.get("differentiates_without_grad", False)
+    with torch.set_grad_enabled(not is_on_inside):
         outputs = joint.captured(*alive)
     chosen = [(outputs[n], t) for n, t in zip(joint.diff_outputs, tangents) if t is not None]
     leaves = [alive[number] for number in joint.diff_inputs]

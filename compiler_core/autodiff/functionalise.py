@@ -20,6 +20,7 @@ from torch.utils import _pytree as pytree
 from compiler_core.autodiff.borrowed import sequence_number, to_functional, unwrap
 from compiler_core.autodiff.interpolate import interpolate
 from compiler_core.autodiff.ledger import Ledger, capture_handle
+from compiler_core.autodiff.linear_algebra import CHECKED
 from compiler_core.autodiff.refusals import METADATA_MUTATION, refuse
 from compiler_core.autodiff.sizes import same_sizes
 from compiler_core.autodiff.softshrink import softshrink
@@ -30,6 +31,7 @@ __all__ = ["SUBSTITUTES", "Forward", "Input", "functional_input"]
 SUBSTITUTES: dict[Any, Any] = {
     torch.nn.functional.interpolate: interpolate,
     torch.nn.functional.softshrink: softshrink,
+    **CHECKED,
 }
 
 

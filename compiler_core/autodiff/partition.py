@@ -20,7 +20,7 @@ from compiler_core.autodiff.extract import extract
 from compiler_core.autodiff.mincut import UNLIMITED, Network
 from compiler_core.autodiff.missing_sizes import missing_sizes
 from compiler_core.autodiff.own_memory import give_own_memory
-from compiler_core.autodiff.vocabulary import is_size, is_view
+from compiler_core.autodiff.vocabulary import is_fraction, is_size, is_view
 from compiler_core.options import Context
 from compiler_core.provenance import handle
 from compiler_core.stages import Joint, Partitioned, Saved
@@ -116,7 +116,9 @@ def _choose(parts: _Parts, recompute: bool) -> list[fx.Node]:
 
 def _is_forward_only(node: fx.Node, recompute: bool) -> bool:
     """Traced in the forward pass and not to be computed a second time."""
-    if node.meta["phase"] == "backward" or node.op == "get_attr" or is_view(node):
+    if node.meta["phase"] == "backward" or node.op == "get_attr":
+        return False
+    if is_view(node) or is_fraction(node):
         return False
     return not (recompute and can_recompute(node))
 

@@ -63,7 +63,7 @@ DOUBLE_BACKWARD = register(
 NESTED_GRAD = register(
     "CC208",
     "gradients are switched on inside a function that was called with them off",
-    "The compiled function decides once, when it is called, whether autograd records it.",
+    "The graph also writes an input or returns a view, which autograd would record outside of it.",
     "Call the function with grad mode on and switch it off inside where it is not wanted.",
 )
 

@@ -40,7 +40,10 @@ def attach(partitioned: Partitioned, forward_call: Call, backward_call: Call | N
         forward_call = _without_autocast(forward_call)
     rebuild = rebuilder(partitioned.joint)
     plain = _plain(partitioned, forward_call, rebuild)
-    if partitioned.backward is None:
+    facts = partitioned.joint.graph.meta
+    if facts.get("backward_error"):
+        backward_call = _raising(facts["backward_error"])
+    elif partitioned.backward is None:
         return plain
     if backward_call is None:
         raise ValueError("the graph has a backward part, so `backward_call` cannot be None")
@@ -49,7 +52,26 @@ def attach(partitioned: Partitioned, forward_call: Call, backward_call: Call | N
     def run(*inputs: Any) -> tuple[Any, ...]:
         return differentiable(*inputs) if torch.is_grad_enabled() else plain(*inputs)
 
+    return _with_grad(differentiable) if facts.get("differentiates_without_grad") else run
+
+
+def _with_grad(call: Run) -> Run:
+    """A graph that switches grad mode on inside, called with it off."""
+
+    def run(*inputs: Any) -> tuple[Any, ...]:
+        with torch.enable_grad():
+            return call(*inputs)
+
     return run
+
+
+def _raising(message: str) -> Call:
+    """The backward of a graph that overwrites what it needs: eager raises there and not before."""
+
+    def call(_: list[Any]) -> Sequence[Any]:
+        raise RuntimeError(message)
+
+    return call
 
 
 def _without_autocast(call: Call) -> Call:

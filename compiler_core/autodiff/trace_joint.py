@@ -57,6 +57,8 @@ def trace_joint(captured: Captured, context: Context) -> Joint:
     joint = tidy.joint(trace.captured, graph, trace.ledger, trace.facts())
     joint.graph.meta["guards"] = tuple(str(g.expr) for g in _guards(trace.mode)[guards:])
     joint.graph.meta["autocast"] = borrowed.is_autocast_on()
+    joint.graph.meta["differentiates_without_grad"] = trace.differentiates_without_grad
+    joint.graph.meta["backward_error"] = trace.backward_error
     return joint
 
 
@@ -81,6 +83,8 @@ class _Trace:
         self._diff_inputs: tuple[int, ...] = ()
         self._reaches: tuple[tuple[int, ...], ...] = ()
         self._outputs = 0
+        self.differentiates_without_grad = False  # grad mode was off, and on inside
+        self.backward_error: str | None = None  # what eager raises at the backward
 
     def run(self) -> fx.GraphModule:
         with ExitStack() as stack:
@@ -162,7 +166,7 @@ class _Trace:
             if not self._is_root(number, output):
                 continue
             if not self._differentiates:
-                raise refuse(NESTED_GRAD, f"output {number}")
+                self._differentiate_without_grad(number)
             roots.append(output)
             numbers.append(number)
             value, node = borrowed.add_placeholder(f"tangent_{number}", borrowed.unwrap(output))
@@ -170,6 +174,12 @@ class _Trace:
             tangents.append(borrowed.to_functional(value))
         self._diff_outputs = tuple(numbers)
         return roots, tangents
+
+    def _differentiate_without_grad(self, number: int) -> None:
+        """Views and written inputs would be recorded as well if grad mode were on after the call."""
+        if self._plan.rebuilt or self._written:
+            raise refuse(NESTED_GRAD, f"output {number}")
+        self.differentiates_without_grad = True
 
     def _is_root(self, number: int, output: Any) -> bool:
         if not isinstance(output, torch.Tensor) or not output.requires_grad:
@@ -204,14 +214,24 @@ class _Trace:
         if not reached:
             return []
         self.ledger.watch(order)
+        leaves_reached = [leaf for _, leaf, _ in reached]
         with torch.autograd.set_multithreading_enabled(False), borrowed.autocast_off():
-            gradients = torch.autograd.grad(
-                roots, [leaf for _, leaf, _ in reached], tangents, allow_unused=True
-            )
+            try:
+                gradients = torch.autograd.grad(roots, leaves_reached, tangents, allow_unused=True)
+            except RuntimeError as error:
+                if len(roots) > 1 or _OVERWRITTEN not in str(error):
+                    raise
+                self.backward_error = str(error)
+                self._diff_inputs = self._reaches = ()
+                return []
         for gradient in gradients:
             borrowed.unwrap(gradient)
         self.ledger.settle_sums()
         return list(gradients)
+
+
+# In the error of a backward that needs what was overwritten since: the forward pass is right.
+_OVERWRITTEN = "has been modified by an inplace operation"
 
 
 def _dependence(order: Sequence[Any], roots: Sequence[Any]) -> dict[Any, tuple[int, ...]]:

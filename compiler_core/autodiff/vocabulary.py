@@ -11,7 +11,7 @@ import operator
 import torch
 from torch import fx
 
-__all__ = ["is_pointwise", "is_random", "is_size", "is_view"]
+__all__ = ["is_fraction", "is_pointwise", "is_random", "is_size", "is_view"]
 
 _aten = torch.ops.aten
 # Shares memory, though its schema does not say so.
@@ -40,6 +40,11 @@ def is_pointwise(node: fx.Node) -> bool:
 def is_size(node: fx.Node) -> bool:
     """Whether the node computes a symbolic size (or another number), not a tensor."""
     return isinstance(node.meta.get("val"), torch.SymInt | torch.SymFloat | torch.SymBool | int)
+
+
+def is_fraction(node: fx.Node) -> bool:
+    """A number that is no integer, made from sizes: written out where it is used, never handed over."""
+    return isinstance(node.meta.get("val"), torch.SymFloat | torch.SymBool)
 
 
 def is_random(node: fx.Node) -> bool:

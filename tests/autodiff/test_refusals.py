@@ -60,12 +60,12 @@ def test_an_output_that_views_an_input_as_another_dtype(staged: Any) -> None:
         staged(lambda x: x.view(torch.int64), draw(3, grad=False))
 
 
-def test_gradients_switched_on_inside(staged: Any) -> None:
-    def fn(x: T) -> T:
+def test_gradients_switched_on_inside_beside_a_view(staged: Any) -> None:
+    def fn(x: T) -> tuple[T, T]:
         call(torch._C._set_grad_enabled, True, near=x)
         y = x * 2
         call(torch._C._set_grad_enabled, False, near=x)
-        return y
+        return y, x[0]
 
     with pytest.raises(InternalError, match="CC208"):
         staged(fn, draw(3), grad=False)
