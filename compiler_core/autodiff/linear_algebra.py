@@ -18,7 +18,8 @@ Tensor = torch.Tensor
 
 
 def _inverse(input: Tensor) -> Tensor:
-    return torch.linalg.inv_ex(input, check_errors=True)[0]
+    result: Tensor = torch.linalg.inv_ex(input, check_errors=True)[0]
+    return result
 
 
 def _inv(A: Tensor) -> Tensor:
@@ -26,11 +27,13 @@ def _inv(A: Tensor) -> Tensor:
 
 
 def _solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
-    return torch.linalg.solve_ex(A, B, left=left, check_errors=True)[0]
+    result: Tensor = torch.linalg.solve_ex(A, B, left=left, check_errors=True)[0]
+    return result
 
 
 def _cholesky(input: Tensor, *, upper: bool = False) -> Tensor:
-    return torch.linalg.cholesky_ex(input, upper=upper, check_errors=True)[0]
+    result: Tensor = torch.linalg.cholesky_ex(input, upper=upper, check_errors=True)[0]
+    return result
 
 
 CHECKED: dict[Any, Callable[..., Tensor]] = {
