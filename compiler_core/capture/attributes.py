@@ -21,7 +21,7 @@ from compiler_core.capture.instances import (
 from compiler_core.capture.resolve import constant_value, is_library
 from compiler_core.capture.tensor_attributes import tensor_attribute
 from compiler_core.capture.values.base import Lazy, Value
-from compiler_core.capture.values.constant import NONE, Constant, is_constant
+from compiler_core.capture.values.constant import NONE, Constant
 from compiler_core.capture.values.containers import (
     DictValue,
     DictView,
@@ -97,11 +97,9 @@ def _constant(trace: Trace, value: Any, name: str) -> Value:
         real = getattr(value.real, name)
     except AttributeError as error:
         raise raise_real(error) from None
-    if is_constant(real):
-        return Constant(real)
-    if isinstance(real, type):
-        return constant_value(real)
-    return BoundRule(value, name)
+    if callable(real) and not isinstance(real, type):
+        return BoundRule(value, name)
+    return constant_value(real)
 
 
 def _number(trace: Trace, value: Any, name: str) -> Value:

@@ -15,6 +15,7 @@ import torch
 from compiler_core.capture.breaks import DISABLED, UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.guard_predicates import active_request
 from compiler_core.capture.inlining import function_of, inline
+from compiler_core.capture.resolve import CACHED_FUNCTION
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.functions import (
     BoundRule,
@@ -51,6 +52,10 @@ def call(trace: Trace, callee: Value, args: list[Value], kwargs: dict[str, Value
         case GradMode():
             raise Break(UNKNOWN_CALL, "a grad mode used as a decorator inside")
         case Instance():
+            if issubclass(callee.cls, torch.nn.Module):
+                from compiler_core.capture.module_calls import call_new_module
+
+                return call_new_module(trace, callee, args, kwargs)
             return _call_special(trace, callee, args, kwargs)
     raise raise_real(TypeError(f"{callee.python_type().__name__!r} object is not callable"))
 
@@ -69,6 +74,10 @@ def _call_object(
     if result is not None:
         return result
     _refuse_disabled(real)
+    if isinstance(real, CACHED_FUNCTION):
+        from compiler_core.capture.cached_calls import call_cached
+
+        return call_cached(trace, callee, args, kwargs)
     if isinstance(real, types.FunctionType):
         if is_compiled(real):
             return call(trace, _original(trace, callee), args, kwargs)

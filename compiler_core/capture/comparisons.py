@@ -12,6 +12,7 @@ from compiler_core.capture.breaks import TENSOR_BRANCH, UNKNOWN_CALL, Break, rai
 from compiler_core.capture.folding import NotConstant, fold, fold_numbers
 from compiler_core.capture.instances import call_special, class_lookup
 from compiler_core.capture.keys import as_key
+from compiler_core.capture.user_containers import inside
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant
 from compiler_core.capture.values.containers import (
@@ -40,6 +41,7 @@ def compare(trace: Trace, symbol: str, left: Value, right: Value) -> Value:
         return trace.builder.call("call_function", OPERATORS[symbol], [left, right], {})
     if _defines(left, f"__{name}__") or _defines(right, f"__{_SWAPPED[name]}__"):
         return _special_compare(trace, name, left, right)
+    left, right = inside(trace, left), inside(trace, right)
     try:
         return fold_numbers(trace, OPERATORS[symbol], [left, right])
     except NotConstant:
@@ -140,6 +142,8 @@ def _object_truth(trace: Trace, value: Value) -> bool:
             return truth(trace, call_special(trace, value, name, []))
         found = class_lookup(value.python_type(), name)[0]
         if callable(found):
+            if (content := inside(trace, value)) is not value:
+                return truth(trace, content)
             if (isinstance(value, ObjectValue) and type(value.real).__module__ == "enum") or isinstance(getattr(value, "real", None), int):  # fmt: skip
                 return bool(value.real)  # type: ignore[union-attr]
             raise Break(UNKNOWN_CALL, f"truth of a {value.python_type().__name__}")
@@ -162,6 +166,8 @@ def contains(trace: Trace, container: Value, needle: Value) -> bool:
         return bool(fold(trace, operator.contains, [container, needle]).real)  # type: ignore[attr-defined]
     if _defines(container, "__contains__"):
         return truth(trace, call_special(trace, container, "__contains__", [needle]))
+    if (content := inside(trace, container)) is not container:
+        return contains(trace, content, needle)
     if isinstance(container, ObjectValue) and isinstance(container.real, type):
         try:
             members: Any = container.real

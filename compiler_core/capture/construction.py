@@ -13,6 +13,7 @@ from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.folding import fold_or_break
 from compiler_core.capture.instances import bind, class_lookup, type_attribute
 from compiler_core.capture.iteration import items_of
+from compiler_core.capture.user_containers import builtin_method, container_base, new_content
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.containers import TupleValue
 from compiler_core.capture.values.objects import Instance, ObjectValue
@@ -31,7 +32,7 @@ def construct(trace: Trace, cls: ObjectValue, args: list[Value], kwargs: dict[st
     real = cls.real
     if issubclass(real, enum.Enum):
         return fold_or_break(trace, real, args, kwargs)
-    if issubclass(real, (torch.nn.Module, torch.Tensor)):
+    if issubclass(real, torch.Tensor):
         raise Break(UNKNOWN_CALL, f"a {real.__name__} is made in the compiled function")
     meta = type(real)
     if meta not in _METACLASSES and isinstance(class_lookup(meta, "__call__")[0], types.FunctionType):  # fmt: skip
@@ -44,6 +45,8 @@ def construct(trace: Trace, cls: ObjectValue, args: list[Value], kwargs: dict[st
         from compiler_core.capture.calls import call
 
         call(trace, bind(trace, instance, found, owner, "__init__"), args, kwargs)
+    elif isinstance(instance, Instance) and instance.content is not None:
+        builtin_method(trace, instance, "__init__", args, kwargs)
     elif owner is object and (args or kwargs) and class_lookup(real, "__new__")[1] is object:
         raise raise_real(TypeError(f"{real.__name__}() takes no arguments"))
     return instance
@@ -71,12 +74,14 @@ def bare_instance(trace: Trace, cls: Value, args: list[Value]) -> Value:
         return Instance(real, args=tuple(args))
     if issubclass(real, tuple):
         return TupleValue(tuple(items_of(trace, args[0])) if args else (), real)
-    if not _is_plain(real):
+    content = new_content(real)
+    if not _is_plain(real, container_base(real)):
         raise Break(UNKNOWN_CALL, f"a {real.__name__}, which is not a Python class")
-    return Instance(real)
+    return Instance(real, content=content)
 
 
-def _is_plain(cls: type) -> bool:
-    """Whether every base but object is a class statement's (a heap type without a C layout)."""
-    bases = [base for base in cls.__mro__ if base is not object]
+def _is_plain(cls: type, container: type | None) -> bool:
+    """Whether every base but object and `container` is a class statement's, without a C layout."""
+    builtin = container.__mro__ if container is not None else (object,)
+    bases = [base for base in cls.__mro__ if base not in builtin]
     return all(base.__flags__ & _HEAP_TYPE and base.__module__ != "torch._C" for base in bases)

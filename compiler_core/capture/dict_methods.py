@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 from compiler_core.capture.container_methods import Row
 
-__all__ = ["DICT"]
+__all__ = ["DICT", "pairs_for_update"]
 
 
 def _view(kind: str) -> Row:
@@ -67,11 +68,17 @@ def _setdefault(trace: Trace, target: DictValue, key: Value, default: Value = NO
 def _update(trace: Trace, target: DictValue, *others: Value, **named: Value) -> Value:
     from compiler_core.capture.items import set_item
 
-    pairs = [pair for other in others for pair in _pairs(trace, other)]
-    pairs += [(Constant(name), value) for name, value in named.items()]
-    for key, value in pairs:
+    for key, value in pairs_for_update(trace, others, named):
         set_item(trace, target, key, value)
     return NONE
+
+
+def pairs_for_update(
+    trace: Trace, others: Sequence[Value], named: dict[str, Value]
+) -> list[tuple[Value, Value]]:
+    """What `update(*others, **named)` stores."""
+    pairs = [pair for other in others for pair in _pairs(trace, other)]
+    return [*pairs, *((Constant(name), value) for name, value in named.items())]
 
 
 def _pairs(trace: Trace, other: Value) -> list[tuple[Value, Value]]:

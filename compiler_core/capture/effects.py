@@ -8,7 +8,7 @@ replaces the earlier one when nothing in between depends on the order.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ Render = Callable[[Value], str]
 class Entry:
     """One write: `text(render)` is the statement, `values` what it needs."""
 
-    kind: str  # attribute, item, method, cell, global
+    kind: str  # attribute, item, method, cell, global, iterator, call
     text: Callable[[Render], str]
     values: tuple[Value, ...]
     origins: Origins
@@ -92,19 +92,26 @@ class Ledger:
         written = self._attributes.get((id(value), name))
         return None if written is _DELETED else written
 
+    def attributes_of(self, value: Value) -> dict[str, Value | None]:
+        """All that the trace wrote to an object; None for what it deleted."""
+        return {
+            name: None if written is _DELETED else written
+            for (owner, name), written in self._attributes.items()
+            if owner == id(value)
+        }
+
     def is_deleted(self, value: Value, name: str) -> bool:
         return self._attributes.get((id(value), name)) is _DELETED
 
     def store_attribute(
-        self, target: ObjectValue, name: str, value: Value, plain: bool = True
+        self, target: ObjectValue, name: str, value: Value, raw: bool = False
     ) -> None:
-        """`target.name = value` on an outside object."""
+        """`target.name = value` on an outside object; `raw`: past the class's own `__setattr__`."""
         self._attributes[id(target), name] = value
         if isinstance(target.real, types.ModuleType):
             self._globals[id(target.real.__dict__), name] = value
-        text = _attribute_text(name)
-        place = ("attribute", id(target), name) if plain else None
-        self._add("attribute", lambda r: f"{text.format(r(target))} = {r(value)}", (target, value), target, place)  # fmt: skip
+        place = ("attribute", id(target), name)
+        self._add("attribute", _store_text(target, name, value, raw), (target, value), target, place)  # fmt: skip
 
     def delete_attribute(self, target: ObjectValue, name: str) -> None:
         self._attributes[id(target), name] = _DELETED
@@ -168,6 +175,11 @@ class Ledger:
             key = (id(target), *place) if place else None
             self._add("item", text, (target, *values), target, key)
 
+    def call(self, function: Callable[..., Any], args: Sequence[Value]) -> None:
+        """`function(*args)`, of which nothing but what it leaves outside is wanted."""
+        name = self.trace.inject(function, function.__name__)
+        self._add("call", lambda r: f"{name.expr()}({', '.join(map(r, args))})", tuple(args))
+
     def advance(self, iterator: SequenceIterator) -> None:
         """Items are taken from a real iterator; how many is known when the statement is written."""
 
@@ -185,6 +197,13 @@ def _commutes(entries: list[Entry], previous: Entry) -> bool:
     """Whether a later store may take the place of `previous`: only plain stores lie in between."""
     start = next(i for i, entry in enumerate(entries) if entry is previous)
     return all(e.kind in ("attribute", "cell", "global", "iterator") for e in entries[start:])
+
+
+def _store_text(target: Value, name: str, value: Value, raw: bool) -> Callable[[Render], str]:
+    if raw:
+        return lambda r: f"object.__setattr__({r(target)}, {name!r}, {r(value)})"
+    text = _attribute_text(name)
+    return lambda r: f"{text.format(r(target))} = {r(value)}"
 
 
 def _attribute_text(name: str) -> str:

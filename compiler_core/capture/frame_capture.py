@@ -26,6 +26,7 @@ from compiler_core.capture.dynamic_shapes import size_guards
 from compiler_core.capture.endings import Ending, break_ending
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.frames import FrameView
+from compiler_core.capture.generators import closes_silently
 from compiler_core.capture.graph_call import graph_call
 from compiler_core.capture.guard_predicates import forward_ad_level, same_storage
 from compiler_core.capture.hints import hints_from
@@ -216,10 +217,14 @@ def _finish(
 
 
 def _check_generators(trace: Trace) -> None:
-    """A generator that is dropped inside `try` or `with` runs the rest of it: only a real one does."""
+    """A generator that is dropped inside `try` or `with` runs the rest of it: only a real one does.
+
+    Where the rest does nothing (no handler takes GeneratorExit), dropping it does nothing either.
+    """
     for generator in trace.generators:
         frame = generator.frame
-        if generator.state == "suspended" and frame.decoded.is_in_try(frame.current.offset):
+        in_try = generator.state == "suspended" and frame.decoded.is_in_try(frame.current.offset)
+        if in_try and not closes_silently(trace, generator):
             raise NotRenderable(generator, generator.birth)
 
 

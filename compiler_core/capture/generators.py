@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from compiler_core.capture.breaks import ITERATION, Break, Raised, raise_real
 from compiler_core.capture.values.base import Value
-from compiler_core.capture.values.constant import is_none
+from compiler_core.capture.values.constant import NONE, is_none
 from compiler_core.capture.values.iterators import (
     GeneratorValue,
 )
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 from compiler_core.capture.iteration import next_item, stop
 
-__all__ = ["resume", "send"]
+__all__ = ["closes_silently", "resume", "send"]
 
 
 def send(trace: Trace, generator: Value, value: Value) -> Value:
@@ -27,6 +27,21 @@ def send(trace: Trace, generator: Value, value: Value) -> Value:
     if not is_none(value):
         raise Break(ITERATION, "send() to an iterator that is no generator")
     return next_item(trace, generator)
+
+
+def closes_silently(trace: Trace, generator: GeneratorValue) -> bool:
+    """Close a suspended generator: does it end without having called or changed anything?"""
+    before = trace.changes + 1, len(trace.builder.graph.nodes), len(trace.ledger.entries)
+    try:
+        resume(trace, generator, NONE, Instance(GeneratorExit, args=()))
+    except Raised as raised:
+        ended = issubclass(raised.value.cls, (GeneratorExit, StopIteration))
+    except Break:
+        return False
+    else:
+        return False
+    now = trace.changes, len(trace.builder.graph.nodes), len(trace.ledger.entries)
+    return ended and now == before
 
 
 def resume(

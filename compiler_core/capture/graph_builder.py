@@ -40,6 +40,7 @@ from compiler_core.capture.guard_predicates import tensor_oddity
 from compiler_core.capture.input_source import InputSource
 from compiler_core.capture.sources import Source
 from compiler_core.capture.symbolic import NoForm, Sizes
+from compiler_core.capture.user_containers import inside
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant, is_constant
 from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
@@ -187,7 +188,7 @@ class GraphBuilder:
 
     def lower(self, value: Value) -> tuple[Any, Any]:
         """(graph argument, fake argument) of a value. Raises Break for what no graph can hold."""
-        value = self.trace.look(value)
+        value = inside(self.trace, self.trace.look(value))
         match value:
             case TensorValue():
                 return value.node, value.fake

@@ -7,6 +7,7 @@ namespace. Out: an expression that holds exactly when the fact still does.
 from __future__ import annotations
 
 import enum
+import types
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
@@ -44,8 +45,9 @@ def check_type(text: str, fact: Fact, inject: Inject) -> str:
 
 
 def _stem(value: Any) -> str:
-    """A readable name for a class, an enum member or NotImplemented."""
+    """A readable name for a class, a code object, an enum member or NotImplemented."""
     name = value.name if isinstance(value, enum.Enum) else getattr(value, "__name__", None)
+    name = f"code_{value.co_name}" if isinstance(value, types.CodeType) else name
     return name if isinstance(name, str) else type(value).__name__
 
 
@@ -55,7 +57,7 @@ def check_equals(text: str, fact: Fact, inject: Inject) -> str:
         return f"{text} is {value!r}"
     if isinstance(value, (torch.dtype, torch.layout, torch.memory_format)):
         return f"{text} is {value!r}"
-    if isinstance(value, (enum.Enum, type)) or value is NotImplemented:
+    if isinstance(value, (enum.Enum, type, types.CodeType)) or value is NotImplemented:
         return f"{text} is {inject(value, _stem(value))}"
     if not is_constant(value):
         raise TypeError(f"{describe(value)} is no constant: guard its identity or its parts")

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.breaks import ATTRIBUTE, Break, raise_real
-from compiler_core.capture.resolve import constant_value, is_library
+from compiler_core.capture.breaks import ATTRIBUTE, Break, Raised, raise_real
+from compiler_core.capture.resolve import CACHED_FUNCTION, constant_value, is_library
 from compiler_core.capture.rules import find_rule
 from compiler_core.capture.sources import Source
 from compiler_core.capture.values.base import Lazy, Value
@@ -28,8 +28,19 @@ if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
 __all__ = [
-    "EXCEPTION_FIELDS", "MISSING", "call_special", "class_lookup", "class_source", "has_python_method", "instance_attribute", "is_instance",
-    "missing_attribute", "super_attribute", "type_attribute",
+    "EXCEPTION_FIELDS",
+    "MISSING",
+    "call_special",
+    "class_lookup",
+    "class_source",
+    "generic_attribute",
+    "has_python_method",
+    "instance_attribute",
+    "is_instance",
+    "missing_attribute",
+    "note_in_dict",
+    "super_attribute",
+    "type_attribute",
 ]  # fmt: skip
 
 MISSING = object()
@@ -75,8 +86,20 @@ def missing_attribute(value: Value, name: str) -> Exception:
 def instance_attribute(trace: Trace, value: Value, name: str) -> Value:
     """An attribute of an object, real or made in the trace. Raises Raised(AttributeError), Break."""
     cls = value.python_type()
-    if has_python_method(cls, "__getattribute__"):
-        raise Break(ATTRIBUTE, f"{cls.__name__} has its own __getattribute__")
+    has_fallback = class_lookup(cls, "__getattr__")[0] is not MISSING
+    try:
+        if has_python_method(cls, "__getattribute__"):
+            return call_special(trace, value, "__getattribute__", [Constant(name)])
+        return generic_attribute(trace, value, name)
+    except Raised as raised:
+        if not has_fallback or not issubclass(raised.value.cls, AttributeError):
+            raise
+    return _fallback(trace, value, name)
+
+
+def generic_attribute(trace: Trace, value: Value, name: str) -> Value:
+    """`object.__getattribute__(value, name)`. Raises Raised(AttributeError), Break."""
+    cls = value.python_type()
     if name == "__class__":
         return class_of(trace, value)
     if (
@@ -93,7 +116,7 @@ def instance_attribute(trace: Trace, value: Value, name: str) -> Value:
         return own
     if found is not MISSING:
         return bind(trace, value, found, owner, name)
-    return _fallback(trace, value, name)
+    raise missing_attribute(value, name)
 
 
 def class_of(trace: Trace, value: Value) -> Value:
@@ -115,34 +138,68 @@ def own_attribute(trace: Trace, value: Value, name: str) -> Value | None:
     written = trace.ledger.attribute(value, name)
     if written is not None:
         return written
+    if isinstance(value, Instance) and name == "__dict__":
+        from compiler_core.capture.user_containers import dict_of_instance
+
+        return dict_of_instance(value)
     if isinstance(value, (Instance, TupleValue)):
         return value.attributes.get(name)
     if not isinstance(value, ObjectValue) or trace.ledger.is_deleted(value, name):
         return None
-    source = value.source.attr(name) if value.source else None
+    source = _own_source(value, name)
     trusted = value.source is None
-    own = getattr(value.real, "__dict__", {})
+    own = dict_of_object(value.real)
     if name == "__dict__":
         return _dict_of(trace, value)
     if name in own:
         return Lazy(own[name], source=source, trusted=trusted)
     if isinstance(class_lookup(type(value.real), name)[0], _SLOTS):
         try:
-            return Lazy(getattr(value.real, name), source=source, trusted=trusted)
+            real = object.__getattribute__(value.real, name)
         except AttributeError:
             return None
+        return Lazy(real, source=source, trusted=trusted)
     return None
 
 
+def _own_source(value: Value, name: str) -> Source | None:
+    """Where an attribute of the instance is found again, whatever `__getattribute__` makes of it."""
+    if value.source is None:
+        return None
+    hides = has_python_method(value.python_type(), "__getattribute__")
+    return value.source.own_attr(name) if hides else value.source.attr(name)
+
+
+def dict_of_object(real: Any) -> dict[str, Any]:
+    """`real.__dict__`, without running code of its class; empty for an object that has none."""
+    try:
+        own = object.__getattribute__(real, "__dict__")
+    except AttributeError:
+        return {}
+    return own if isinstance(own, dict) else {}
+
+
 def _dict_of(trace: Trace, value: ObjectValue) -> Value:
-    """`obj.__dict__`: readable as long as nothing was written to the object in this trace."""
-    if trace.ledger.is_written(value):
-        raise Break(ATTRIBUTE, "__dict__ of an object that was written to")
-    source = value.source.attr("__dict__") if value.source else None
-    result = trace.look(Lazy(value.real.__dict__, source=source, trusted=source is None))
+    """`obj.__dict__`, to be read only, with what the trace wrote to the object."""
+    source = _own_source(value, "__dict__")
+    result = trace.look(Lazy(dict_of_object(value.real), source=source, trusted=source is None))
     assert isinstance(result, DictValue)
-    result.read_only = True
+    if not result.read_only:
+        result.read_only = True
+        for name, written in trace.ledger.attributes_of(value).items():
+            note_in_dict(result, name, written)
     return result
+
+
+def note_in_dict(known: DictValue, name: str, value: Value | None) -> None:
+    """Show a write to an object, or (None) a deletion, in the model of its `__dict__`."""
+    known.look()  # the keys from now on are no longer those of the real dict
+    if value is None:
+        known.items.pop(name, None)
+    elif name in known.items:
+        known.items[name] = known.items[name][0], value
+    else:
+        known.items[name] = Constant(name), value
 
 
 _MODULE_STORES = ("_parameters", "_buffers", "_modules")
@@ -152,8 +209,6 @@ def _fallback(trace: Trace, value: Value, name: str) -> Value:
     """`__getattr__`, of torch.nn.Module or of the program."""
     cls = value.python_type()
     getter, owner, _ = class_lookup(cls, "__getattr__")
-    if getter is MISSING:
-        raise missing_attribute(value, name)
     if owner is torch.nn.Module and isinstance(value, ObjectValue):
         return _module_attribute(trace, value, name)
     if isinstance(getter, types.FunctionType):
@@ -187,8 +242,8 @@ def _bind(
     trace: Trace, value: Value, found: Any, owner: type, name: str, stored: Source | None
 ) -> Value:
     trusted = stored is None or is_library(owner)
-    own_source = value.source.attr(name) if value.source else None
-    if isinstance(found, types.FunctionType):
+    own_source = _own_source(value, name)
+    if isinstance(found, (types.FunctionType, CACHED_FUNCTION)):
         _guard_not_hidden(trace, value, name)
         function = Lazy(found, source=stored, trusted=trusted)
         return MethodValue(function, value, source=own_source)

@@ -9,6 +9,7 @@ from compiler_core.capture.breaks import SIDE_EFFECT, UNKNOWN_CALL, Break, raise
 from compiler_core.capture.folding import fold_or_break, plain_int
 from compiler_core.capture.instances import call_special, has_python_method
 from compiler_core.capture.keys import as_key, put
+from compiler_core.capture.user_containers import inside
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant, is_none
 from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
@@ -38,7 +39,20 @@ def get_item(trace: Trace, container: Value, key: Value) -> Value:
             return _class_item(trace, container, key)
     if has_python_method(container.python_type(), "__getitem__"):
         return call_special(trace, container, "__getitem__", [key])
-    raise Break(UNKNOWN_CALL, f"{container.python_type().__name__}[…]")
+    content = inside(trace, container)
+    if content is container:
+        raise Break(UNKNOWN_CALL, f"{container.python_type().__name__}[…]")
+    if _is_missing(trace, container, content, key):
+        return call_special(trace, container, "__missing__", [key])
+    return get_item(trace, content, key)
+
+
+def _is_missing(trace: Trace, container: Value, content: Value, key: Value) -> bool:
+    """Whether `__missing__` of a class derived from dict gives the item."""
+    from compiler_core.capture.comparisons import contains
+
+    own = isinstance(content, DictValue) and has_python_method(container.python_type(), "__missing__")  # fmt: skip
+    return own and not contains(trace, content, key)
 
 
 def _class_item(trace: Trace, container: ObjectValue, key: Value) -> Value:
@@ -61,8 +75,6 @@ def _dict_item(trace: Trace, container: DictValue, key: Value) -> Value:
     container.look()
     if container.factory is not None and not is_none(trace.look(container.factory)):
         return _default_item(trace, container, key)
-    if has_python_method(container.cls, "__missing__"):
-        raise Break(UNKNOWN_CALL, f"{container.cls.__name__}.__missing__")
     raise raise_real(KeyError(hashed))
 
 
@@ -127,9 +139,18 @@ def set_item(trace: Trace, container: Value, key: Value, value: Value) -> None:
             name = container.cls.__name__
             raise raise_real(TypeError(f"{name!r} object does not support item assignment"))
         case _:
-            if not has_python_method(container.python_type(), "__setitem__"):
-                raise Break(SIDE_EFFECT, f"{container.python_type().__name__}[…] = …")
-            call_special(trace, container, "__setitem__", [key, value])
+            if has_python_method(container.python_type(), "__setitem__"):
+                call_special(trace, container, "__setitem__", [key, value])
+                return
+            set_item(trace, _content(trace, container, "[…] = …"), key, value)
+
+
+def _content(trace: Trace, container: Value, what: str) -> Value:
+    """The items inside of an object, for a change of them. Raises Break for other values."""
+    content = inside(trace, container)
+    if content is container:
+        raise Break(SIDE_EFFECT, f"{container.python_type().__name__} {what}")
+    return content
 
 
 def _set_sequence_item(trace: Trace, container: ListValue, key: Value, value: Value) -> None:
@@ -169,6 +190,7 @@ def delete_item(trace: Trace, container: Value, key: Value) -> None:
             except IndexError:
                 raise raise_real(IndexError("list assignment index out of range")) from None
         case _:
-            if not has_python_method(container.python_type(), "__delitem__"):
-                raise Break(SIDE_EFFECT, f"del {container.python_type().__name__}[…]")
-            call_special(trace, container, "__delitem__", [key])
+            if has_python_method(container.python_type(), "__delitem__"):
+                call_special(trace, container, "__delitem__", [key])
+                return
+            delete_item(trace, _content(trace, container, "[…] is deleted"), key)

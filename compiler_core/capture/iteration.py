@@ -10,6 +10,7 @@ import torch
 from compiler_core.capture.breaks import ITERATION, TOO_DEEP, Break, Raised, raise_real
 from compiler_core.capture.folding import plain_int
 from compiler_core.capture.instances import call_special, has_python_method
+from compiler_core.capture.user_containers import inside
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import (
@@ -56,6 +57,7 @@ def iterator_of(trace: Trace, value: Value) -> Value:
         return value
     if has_python_method(value.python_type(), "__iter__"):
         return trace.look(call_special(trace, value, "__iter__", []))
+    value = inside(trace, value)
     if isinstance(value, (ListValue, TupleValue)):
         return SequenceIterator(value)
     items = _snapshot(trace, value)
@@ -260,6 +262,7 @@ def length(trace: Trace, value: Value) -> Value:
     value = trace.look(value)
     if has_python_method(value.python_type(), "__len__"):
         return Constant(plain_int(trace, call_special(trace, value, "__len__", [])))
+    value = inside(trace, value)
     match value:
         case ListValue() | TupleValue() | SetValue():
             return Constant(len(value.items))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING
 
@@ -53,10 +54,18 @@ def pairs_of(trace: Trace, mapping: Value) -> list[tuple[Value, Value]]:
     """Keys and values of a mapping, for `**mapping` and `dict(mapping)`."""
     from compiler_core.capture.attributes import get_attribute
     from compiler_core.capture.calls import call
+    from compiler_core.capture.instances import has_python_method
     from compiler_core.capture.items import get_item
     from compiler_core.capture.iteration import items_of
+    from compiler_core.capture.user_containers import inside
 
     mapping = trace.look(mapping)
+    if not has_python_method(mapping.python_type(), "__iter__"):
+        content = inside(
+            trace, mapping
+        )  # CPython asks an OrderedDict of another class by its methods
+        is_asked = content is not mapping and issubclass(mapping.python_type(), OrderedDict)
+        mapping = mapping if is_asked else content
     if isinstance(mapping, DictValue):
         mapping.look()
         return [(trace.look(key), value) for key, value in mapping.items.values()]

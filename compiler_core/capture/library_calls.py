@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import copy
 import dataclasses
 import functools
 import itertools
@@ -20,7 +19,7 @@ from compiler_core.capture.iteration import items_of, iterator_of
 from compiler_core.capture.rules import RULES, rule, simple
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant, is_none
-from compiler_core.capture.values.containers import DictValue, ListValue, SetValue, TupleValue
+from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
 from compiler_core.capture.values.functions import Partial
 from compiler_core.capture.values.iterators import Chained, CountIterator, SequenceIterator
 from compiler_core.capture.values.tensor import SymbolicNumber, TensorValue
@@ -246,21 +245,6 @@ def _default_dict(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> 
 @rule(typing.cast)
 def _cast(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return args[1]
-
-
-@simple(copy.copy)
-def _copy(trace: Trace, value: Value) -> Value:
-    match value:
-        case ListValue():
-            return ListValue(list(value.items))
-        case DictValue():
-            value.look()
-            return DictValue(dict(value.items), value.cls, factory=value.factory)
-        case SetValue():
-            return SetValue(dict(value.items), value.cls)
-        case Constant() | TupleValue():
-            return value
-    raise Break(UNKNOWN_CALL, f"copy of {value.describe()}")
 
 
 @rule(dataclasses.replace)

@@ -16,9 +16,11 @@ from compiler_core.capture.folding import fold_or_break
 from compiler_core.capture.generators import resume, send
 from compiler_core.capture.iteration import next_item
 from compiler_core.capture.managers import enter_grad_mode, exit_grad_mode
+from compiler_core.capture.object_methods import OBJECT_METHODS
 from compiler_core.capture.raising import as_exception
 from compiler_core.capture.set_methods import SET
 from compiler_core.capture.tensor_methods import tensor_method
+from compiler_core.capture.user_containers import builtin_method, inside
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import (
@@ -44,6 +46,9 @@ def call_method(
 ) -> Value:
     """`receiver.name(*args, **kwargs)` for a method that is not Python. Raises Break, Raised."""
     receiver = trace.look(receiver)
+    owner = trace.look(receiver.bound) if isinstance(receiver, SuperValue) else receiver
+    if name not in OBJECT_METHODS and inside(trace, owner) is not owner:
+        return builtin_method(trace, owner, name, args, kwargs)
     special = _SPECIAL.get(name)
     if special is not None and not isinstance(receiver, (SuperValue, TensorValue)):
         return special(trace, receiver, args)

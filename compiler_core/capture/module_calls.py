@@ -13,16 +13,18 @@ import torch
 from compiler_core.capture.attributes import get_attribute
 from compiler_core.capture.breaks import DISABLED, HOOKS, Break
 from compiler_core.capture.calls import _call_special, call, is_compiled
+from compiler_core.capture.comparisons import truth
 from compiler_core.capture.guard_predicates import active_request
+from compiler_core.capture.instances import class_lookup
 from compiler_core.capture.values.base import Lazy, Value
-from compiler_core.capture.values.constant import Constant, is_none
+from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import DictValue, TupleValue
-from compiler_core.capture.values.objects import ObjectValue
+from compiler_core.capture.values.objects import Instance, ObjectValue
 
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
-__all__ = ["call_module"]
+__all__ = ["call_module", "call_new_module"]
 
 _FORWARD = ("_forward_pre_hooks", "_forward_hooks")
 _BACKWARD = ("_backward_hooks", "_backward_pre_hooks")
@@ -50,6 +52,19 @@ def call_module(
     return _forward_hooks(trace, module, args, kwargs, result)
 
 
+def call_new_module(
+    trace: Trace, module: Instance, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """The same for a module that the trace made: it has no hooks, or it breaks."""
+    if class_lookup(module.cls, "__call__")[0] is not torch.nn.Module.__call__:
+        return _call_special(trace, module, args, kwargs)
+    for name in (*_FORWARD, *_BACKWARD):
+        if truth(trace, module.attributes.get(name, NONE)):
+            raise Break(HOOKS, module.cls.__name__)
+    _refuse_global_hooks(trace)
+    return call(trace, trace.look(get_attribute(trace, module, "forward")), args, kwargs)
+
+
 def _refuse_other_request(real: torch.nn.Module, called: Any) -> None:
     """A compiled module is followed like its plain twin, if both ask for the same. The class is guarded."""
     if called.__cutaway_compiled__[0] is not active_request():
@@ -60,6 +75,10 @@ def _refuse_backward_hooks(trace: Trace, module: ObjectValue) -> None:
     for name in _BACKWARD:
         if _hooks(trace, module, name):
             raise Break(HOOKS, type(module.real).__name__)
+    _refuse_global_hooks(trace)
+
+
+def _refuse_global_hooks(trace: Trace) -> None:
     from torch.nn.modules import module as internals
 
     for name in _GLOBAL:

@@ -14,7 +14,7 @@ from compiler_core.capture.values.objects import Instance, SuperValue
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
-__all__ = ["object_method"]
+__all__ = ["OBJECT_METHODS", "object_method"]
 
 
 def object_method(
@@ -54,9 +54,9 @@ def _setattr(trace: Trace, target: Value, name: Value, value: Value) -> Value:
 
 
 def _getattribute(trace: Trace, target: Value, name: Value) -> Value:
-    from compiler_core.capture.instances import instance_attribute
+    from compiler_core.capture.instances import generic_attribute
 
-    return instance_attribute(trace, target, _text(trace, name))
+    return generic_attribute(trace, target, _text(trace, name))
 
 
 def _text(trace: Trace, name: Value) -> str:
@@ -116,3 +116,6 @@ _RULES: dict[str, Callable[..., Value]] = {
     "__init_subclass__": _subclasshook,
     "__new__": _new,
 }
+
+#: what `object` itself does, also for classes derived from a builtin container
+OBJECT_METHODS = frozenset(_RULES) - {"__eq__"}

@@ -15,6 +15,7 @@ import torch
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.folding import NotConstant, fold_numbers, plain_int
 from compiler_core.capture.instances import call_special
+from compiler_core.capture.user_containers import inside
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant
 from compiler_core.capture.values.containers import (
@@ -73,20 +74,26 @@ _OBJECTS = (Instance, ObjectValue, TupleValue)
 
 def binary(trace: Trace, symbol: str, left: Value, right: Value) -> Value:
     """`left symbol right`, also in place (`+=`)."""
-    name = _NAMES[symbol.removesuffix("=") if symbol not in _NAMES else symbol]
+    plain = symbol if symbol in _NAMES else symbol.removesuffix("=")
+    name = _NAMES[plain]
     if isinstance(left, TensorValue) or isinstance(right, TensorValue):
         if _defines(left, f"__{name}__") or _defines(right, f"__r{name}__"):
             return _special(trace, name, symbol, left, right)
-        return trace.builder.call("call_function", OPERATORS[symbol], [left, right], {})
+        in_place = isinstance(left, TensorValue)  # `0 += x` makes a new tensor
+        return trace.builder.call("call_function", OPERATORS[symbol if in_place else plain], [left, right], {})  # fmt: skip
     if _defines_operator(left, name) or _defines(right, f"__r{name}__"):
         return _special(trace, name, symbol, left, right)
+    inner = inside(trace, left), inside(trace, right)
+    if inner != (left, right):
+        combined = binary(trace, symbol, *inner)
+        return left if combined is inner[0] else combined
     rule = _SEQUENCES.get((type(left), name))
     if rule is not None:
         result = rule(trace, symbol, left, right)
         if result is not None:
             return result
     try:
-        return fold_numbers(trace, OPERATORS[symbol.removesuffix("=") if symbol not in _NAMES else symbol], [left, right])  # fmt: skip
+        return fold_numbers(trace, OPERATORS[plain], [left, right])
     except NotConstant:
         raise _not_understood(symbol, left, right) from None
 

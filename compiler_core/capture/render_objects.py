@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture.user_containers import container_base
+from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant
 from compiler_core.capture.values.containers import (
     DictValue,
@@ -84,6 +86,8 @@ def _set_attributes(r: Renderer, name: str, attributes: dict[str, Any]) -> None:
 
 
 def _dict(r: Renderer, value: DictValue) -> str:
+    if value.owner is not None:
+        return f"{r(value.owner)}.__dict__"
     pairs = f"{{{', '.join(f'{r(k)}: {r(v)}' for k, v in value.items.values())}}}"
     if value.cls is dict:
         return r.build(value, pairs, "entries")
@@ -95,6 +99,8 @@ def _dict(r: Renderer, value: DictValue) -> str:
 
 
 def _dict_view(r: Renderer, value: DictView) -> str:
+    if value.owner is not None:
+        return f"{builtin_name(r, dict)}.{value.kind}({r(value.owner)})"
     return f"{r(value.of)}.{value.kind}()"
 
 
@@ -121,9 +127,25 @@ def _instance(r: Renderer, value: Instance) -> str:
         attributes = {k: v for k, v in value.attributes.items() if not k.startswith("__")}
         _set_attributes(r, name, attributes)
         return name
-    name = r.build(value, f"{builtin_name(r, object)}.__new__({cls})", stem)
+    base = container_base(value.cls) or object
+    new = builtin_name(r, base) if base.__module__ == "builtins" else r.inject(base, base.__name__)
+    name = r.build(value, f"{new}.__new__({cls})", stem)
     _set_attributes(r, name, value.attributes)
+    _fill(r, name, new, value.content)
     return name
+
+
+def _fill(r: Renderer, name: str, base: str, content: Value | None) -> None:
+    """The items of an instance of a class derived from a builtin container."""
+    if isinstance(content, DictValue):
+        if content.factory is not None:
+            r.builds.append(f"{name}.default_factory = {r(content.factory)}")
+        for key, item in content.items.values():
+            r.builds.append(f"{base}.__setitem__({name}, {r(key)}, {r(item)})")
+    elif isinstance(content, ListValue):
+        r.builds.append(f"{base}.extend({name}, [{', '.join(map(r, content.items))}])")
+    elif isinstance(content, SetValue):
+        r.builds.append(f"{base}.update({name}, [{', '.join(map(r, content.items.values()))}])")
 
 
 def _super(r: Renderer, value: SuperValue) -> str:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
 
-__all__ = ["constant_value", "is_library", "resolve"]
+__all__ = ["CACHED_FUNCTION", "constant_value", "is_library", "resolve"]
+
+CACHED_FUNCTION: type = type(functools.lru_cache(len))  # what `functools.lru_cache` makes
 
 _SHARED = (
     torch.Tensor,
@@ -258,7 +260,8 @@ _MODELS: tuple[tuple[type | tuple[type, ...], Model], ...] = (
     ((types.BuiltinFunctionType, types.MethodWrapperType), _builtin),
     (
         (types.ModuleType, types.MethodDescriptorType, types.WrapperDescriptorType,
-         torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops._OpNamespace), _by_identity,
+         torch._ops.OpOverload, torch._ops.OpOverloadPacket, torch._ops._OpNamespace,
+         CACHED_FUNCTION), _by_identity,
     ),
     (functools.partial, _partial),
     (types.CellType, _cell),

@@ -34,7 +34,10 @@ def find_rule(real: Any) -> Rule | None:
     from compiler_core.capture import (  # noqa: F401  (they fill RULES)
         builtin_calls,
         builtin_containers,
+        cached_calls,
+        copying,
         library_calls,
+        reflection_calls,
         torch_rules,
     )
 

@@ -66,6 +66,14 @@ class Source:
     def attr(self, name: str) -> Source:
         return Source("attr", name, self)
 
+    def own_attr(self, name: str) -> Source:
+        """An attribute as `object` finds it, past the class's own `__getattribute__`."""
+        return Source("own_attr", name, self)
+
+    def own_keys(self) -> Source:
+        """The keys of a dict, past methods of its class."""
+        return Source("own_keys", None, self)
+
     def item(self, key: Hashable) -> Source:
         """`base[key]`, for lists, tuples, dicts and module containers."""
         return Source("item", key, self)
@@ -155,6 +163,18 @@ def _default_text(base: str, key: str) -> str:
 
 _KINDS: dict[str, _Kind] = {
     "attr": _Kind(_attr_text, getattr),
+    "own_attr": _Kind(
+        lambda base, key: f"object.__getattribute__({base}, {key})", object.__getattribute__
+    ),
+    "own_keys": _Kind(lambda base, _: f"dict.keys({base})", lambda base, _: dict.keys(base)),
+    "dict_item": _Kind(
+        lambda base, key: f"dict.__getitem__({base}, {key})",
+        lambda base, key: dict.__getitem__(base, key),
+    ),
+    "list_item": _Kind(
+        lambda base, key: f"list.__getitem__({base}, {key})",
+        lambda base, key: list.__getitem__(base, key),
+    ),
     "item": _Kind(lambda base, key: f"{base}[{key}]", lambda base, key: base[key]),
     "cell_content": _Kind(lambda base, _: f"{base}.cell_contents", lambda b, _: b.cell_contents),
     "closure_of": _Kind(

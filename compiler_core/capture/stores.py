@@ -18,11 +18,14 @@ from compiler_core.capture.instances import (
     call_special,
     class_lookup,
     class_source,
+    dict_of_object,
+    has_python_method,
+    note_in_dict,
     own_attribute,
 )
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
-from compiler_core.capture.values.containers import TupleValue
+from compiler_core.capture.values.containers import DictValue, TupleValue
 from compiler_core.capture.values.functions import Cell, FunctionValue
 from compiler_core.capture.values.objects import Instance, ObjectValue, SuperValue
 from compiler_core.capture.values.tensor import TensorValue
@@ -82,14 +85,20 @@ def store_plain(trace: Trace, target: Value, name: str, value: Value) -> None:
     assert isinstance(target, ObjectValue)
     if not is_slot and not hasattr(target.real, "__dict__"):
         raise Break(SIDE_EFFECT, f"{cls.__name__} has no __dict__")
-    _refuse_known_dict(trace, target)
-    trace.ledger.store_attribute(target, name, value)
+    _note_in_known_dict(trace, target, name, value)
+    trace.ledger.store_attribute(target, name, value, has_python_method(cls, "__setattr__"))
 
 
-def _refuse_known_dict(trace: Trace, target: ObjectValue) -> None:
-    """A dict that the program has seen as `obj.__dict__` would not show the write."""
-    if id(getattr(target.real, "__dict__", None)) in trace.known:
-        raise Break(SIDE_EFFECT, "an attribute is set on an object whose __dict__ was read")
+def _note_in_known_dict(trace: Trace, target: ObjectValue, name: str, value: Value | None) -> None:
+    """A dict that the program has seen as `obj.__dict__` shows the write."""
+    known = trace.known.get(id(dict_of_object(target.real)))
+    if isinstance(known, DictValue) and not _is_slot(target.python_type(), name):
+        trace.touch()
+        note_in_dict(known, name, value)
+
+
+def _is_slot(cls: type, name: str) -> bool:
+    return isinstance(class_lookup(cls, name)[0], types.MemberDescriptorType)
 
 
 def _store_on_module(trace: Trace, target: ObjectValue, name: str, value: Value) -> None:
@@ -104,7 +113,7 @@ def _store_on_nn_module(trace: Trace, target: Value, name: str, value: Value) ->
     """Plain attributes and buffers of an outside module. Parameters and children break."""
     looked = trace.look(value)
     if not isinstance(target, ObjectValue):
-        raise Break(SIDE_EFFECT, "a torch.nn.Module that was made in the trace")
+        return _store_on_new_module(trace, target, name, looked)
     stores = target.real.__dict__
     is_special = issubclass(looked.python_type(), (torch.nn.Parameter, torch.nn.Module))
     if is_special or name in stores["_parameters"] or name in stores["_modules"]:
@@ -114,8 +123,22 @@ def _store_on_nn_module(trace: Trace, target: Value, name: str, value: Value) ->
         return store_plain(trace, target, name, value)
     if name in stores["_buffers"] and not issubclass(looked.python_type(), (torch.Tensor, type(None))):  # fmt: skip
         raise Break(SIDE_EFFECT, f"buffer {name!r} is set to something that is no tensor")
-    _refuse_known_dict(trace, target)
+    if name not in stores["_buffers"]:
+        _note_in_known_dict(trace, target, name, value)
     return trace.ledger.store_attribute(target, name, value)
+
+
+def _store_on_new_module(trace: Trace, target: Value, name: str, value: Value) -> None:
+    """On a module that the trace made: what is no part of it is stored like on any object."""
+    if issubclass(value.python_type(), (torch.Tensor, torch.nn.Module)):
+        call_special(trace, target, "__setattr__", [Constant(name), value])
+        return
+    assert isinstance(target, Instance)
+    for store in ("_parameters", "_buffers", "_modules"):
+        known = target.attributes.get(store)
+        if isinstance(known, DictValue) and name in known.items:
+            raise Break(SIDE_EFFECT, f"{name} of a module is replaced")
+    store_plain(trace, target, name, value)
 
 
 def delete_attribute(trace: Trace, target: Value, name: str) -> None:
@@ -132,5 +155,5 @@ def delete_attribute(trace: Trace, target: Value, name: str) -> None:
     if isinstance(target, Instance):
         del target.attributes[name]
     else:
-        _refuse_known_dict(trace, target)
+        _note_in_known_dict(trace, target, name, None)
         trace.ledger.delete_attribute(target, name)

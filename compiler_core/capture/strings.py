@@ -49,14 +49,14 @@ def text_of(trace: Trace, value: Value, function: str = "str") -> Value:
     if isinstance(value, TensorValue):
         raise Break(SCALAR_READ, "the text of a tensor")
     dunder = "__str__" if function == "str" else "__repr__"
+    functions: dict[str, Any] = {"str": str, "repr": repr, "ascii": ascii}
     if isinstance(value, (Instance, ObjectValue)):
         if has_python_method(value.python_type(), dunder):
             return call_special(trace, value, dunder, [])
         if isinstance(value, Instance) and value.args is not None:
             return (_exception_text if function == "str" else _exception_repr)(trace, value)
         if isinstance(value.real, type) or type(value.real).__module__ == "enum":
-            return Constant(getattr(value.real, dunder)())
-    functions: dict[str, Any] = {"str": str, "repr": repr, "ascii": ascii}
+            return Constant(functions[function](value.real))
     try:
         text = functions[function](payload(trace, value))
     except NotConstant as missing:

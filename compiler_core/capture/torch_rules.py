@@ -30,6 +30,7 @@ _APPLY = getattr(_APPLY, "__func__", _APPLY)
 _JIT: Any = torch.jit
 
 folds(torch.finfo, torch.iinfo, torch.device, torch.promote_types, torch.can_cast)
+folds(torch.is_autocast_enabled, torch.get_autocast_dtype)  # guarded for every frame
 breaks(
     AUTOGRAD, torch.autograd.grad, torch.autograd.backward, torch.utils.checkpoint.checkpoint,
     torch.inference_mode,
@@ -62,6 +63,7 @@ _states(
     torch._C._get_tracing_state, torch.onnx.is_in_onnx_export,
 )  # fmt: skip
 RULES[torch._C._get_tracing_state] = lambda trace, args, kwargs: NONE
+RULES[torch._C._log_api_usage_once] = lambda trace, args, kwargs: NONE  # telemetry, off by default
 _states(
     None, torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype,
     torch.are_deterministic_algorithms_enabled, torch.is_deterministic_algorithms_warn_only_enabled,
@@ -69,13 +71,6 @@ _states(
     torch.backends.mha.get_fastpath_enabled, torch.is_autocast_cache_enabled,
     torch._C._is_any_autocast_enabled,
 )  # fmt: skip
-
-
-@rule(torch.is_autocast_enabled, torch.get_autocast_dtype)
-def _autocast(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from compiler_core.capture.folding import fold_or_break
-
-    return fold_or_break(trace, torch.is_autocast_enabled, args, kwargs)
 
 
 @simple(torch.is_tensor)

@@ -84,6 +84,7 @@ class DictValue(Value):
     outside: bool = False
     read_only: bool = False  # types.MappingProxyType and the like
     factory: Value | None = None  # of a defaultdict
+    owner: Value | None = None  # of the `__dict__` of an instance made in the trace
     #: called before the structure (length, order, absence of a key) is looked at
     on_structure: Callable[[], None] | None = None
 
@@ -106,6 +107,7 @@ class DictView(Value):
 
     of: DictValue
     kind: str
+    owner: Value | None = None  # an object of a class derived from dict, whose items `of` are
 
     def python_type(self) -> type:
         return type(getattr({}, self.kind)())

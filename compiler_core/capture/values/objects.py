@@ -15,6 +15,7 @@ class ObjectValue(Value):
     """A real object of any other kind: class, module, function, builtin, user object."""
 
     real: Any
+    content: Value | None = None  # of an object derived from dict or list: its items
 
     def python_type(self) -> type:
         return type(self.real)
@@ -34,6 +35,8 @@ class Instance(Value):
     args: tuple[Value, ...] | None = None
     real: BaseException | None = None  # an exception that a host function really raised
     raise_step: int = 0  # of an exception: the outer step that first raised it
+    content: Value | None = None  # of a class derived from dict, list or set: its items
+    dict_value: Value | None = None  # its `__dict__`, once it was asked for
 
     def python_type(self) -> type:
         return self.cls

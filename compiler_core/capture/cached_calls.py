@@ -1,0 +1,104 @@
+"""Calls that leave text behind, and functions that `functools.lru_cache` wraps.
+
+A log record with constant arguments is an effect: it is made after the graph, in its place among the
+other effects. A cached function is followed; if all it does is log, the call of the cached function
+itself becomes the effect, so that its cache decides whether there is a record.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from compiler_core.capture.breaks import PRINTS, SIDE_EFFECT, UNKNOWN_CALL, Break
+from compiler_core.capture.folding import NotConstant, boxed, payload
+from compiler_core.capture.resolve import constant_value
+from compiler_core.capture.rules import RULES
+from compiler_core.capture.torch_frames import hide
+from compiler_core.capture.values.base import Lazy, Value
+from compiler_core.capture.values.constant import NONE, is_none
+from compiler_core.capture.values.objects import ObjectValue
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
+
+__all__ = ["call_cached"]
+
+_LEVELS = ("debug", "info", "warning", "error", "critical")
+
+
+def _log_rule(function: Any) -> None:
+    def called(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if kwargs:
+            raise Break(PRINTS, f"Logger.{function.__name__} with keywords")
+        trace.ledger.call(_left_alone(function), _constants(trace, args))
+        return NONE
+
+    RULES[function] = called
+
+
+for _level in _LEVELS:
+    _log_rule(getattr(logging.Logger, _level))
+
+
+@functools.cache
+def _left_alone(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` such that its frames, and those of log handlers below it, are never captured."""
+
+    @functools.wraps(function)
+    def left_alone(*args: Any) -> Any:
+        return function(*args)
+
+    hidden: Any = left_alone
+    hide(hidden.__code__)
+    return hidden  # type: ignore[no-any-return]
+
+
+def _constants(trace: Trace, args: list[Value]) -> list[Value]:
+    """The receiver as it is, the others as they are now: a list may change before the effect. Raises Break."""
+    receiver = trace.look(args[0])
+    try:
+        return [receiver, *(constant_value(payload(trace, arg)) for arg in args[1:])]
+    except NotConstant as missing:
+        raise Break(PRINTS, f"a log record of {missing}") from None
+
+
+def call_cached(
+    trace: Trace, callee: ObjectValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """`function(*args, **kwargs)` for what `functools.lru_cache` made. Raises Break."""
+    from compiler_core.capture.calls import call
+
+    real, source = callee.real, callee.source
+    inner = source.attr("__wrapped__") if source is not None else None
+    wrapped = trace.look(Lazy(real.__wrapped__, source=inner, trusted=inner is None))
+    entries = trace.ledger.entries
+    before = len(entries)
+    result = trace.look(call(trace, wrapped, args, kwargs))
+    made = entries[before:]
+    if not made:
+        return _pure_result(trace, real, result, args, kwargs)
+    if kwargs or not is_none(result) or any(entry.kind != "call" for entry in made):
+        raise Break(SIDE_EFFECT, f"{real.__qualname__} has effects that depend on its cache")
+    del entries[before:]
+    trace.ledger.call(_left_alone(real), _constants(trace, args))
+    return NONE
+
+
+def _pure_result(
+    trace: Trace, real: Any, result: Value, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """A constant is what it is; any other object is the one in the cache, made now as eager would."""
+    try:
+        return boxed(payload(trace, result))
+    except NotConstant:
+        pass
+    try:
+        given = [payload(trace, arg) for arg in args]
+        named = {name: payload(trace, arg) for name, arg in kwargs.items()}
+    except NotConstant as missing:
+        raise Break(UNKNOWN_CALL, f"{real.__qualname__}, cached by {missing}") from None
+    kept = real(*given, **named)
+    return trace.look(Lazy(kept, source=trace.inject(kept, real.__name__), trusted=True))
