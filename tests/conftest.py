@@ -15,7 +15,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    gpu = [item for item in items if "gpu" in item.keywords]
+    # the mark, not the keyword: keywords hold the names of folders too
+    gpu = [item for item in items if item.get_closest_marker("gpu")]
     if not gpu:
         return
     import torch

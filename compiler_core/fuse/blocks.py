@@ -7,7 +7,7 @@ whole block at once, so that no pass looks inside a statement by itself.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from compiler_core.ir.index import Index, Sym
@@ -26,7 +26,7 @@ from compiler_core.ir.loop import (
 )  # fmt: skip
 
 __all__ = [
-    "Renaming", "body_of", "defined", "expressions", "index_names", "is_pointwise", "relabel", "relabel_block", "size",
+    "Renaming", "body_of", "defined", "expressions", "index_names", "is_pointwise", "needed_for", "relabel", "relabel_block", "size",
     "used", "value_names", "walk", "with_body",
 ]  # fmt: skip
 
@@ -132,6 +132,18 @@ def relabel(s: Statement, new: Renaming) -> Statement:
 
 def relabel_block(block: Block, new: Renaming) -> Block:
     return tuple(relabel(s, new) for s in block)
+
+
+def needed_for(wanted: set[str], block: Sequence[Statement]) -> list[Statement]:
+    """The statements of one block that values depend on, in order."""
+    wanted = set(wanted)
+    chosen: list[Statement] = []
+    for s in reversed(block):
+        name = defined(s)
+        if name in wanted:
+            chosen.append(s)
+            wanted |= used(s)
+    return chosen[::-1]
 
 
 def is_pointwise(nest: Nest) -> bool:

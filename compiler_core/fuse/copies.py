@@ -5,24 +5,25 @@ copy has, beside its own handle, the handles of the statements that read it ther
 copies, down to statements that stand once). Keeps everything else.
 
 An edit of a reader can add or remove such a copy: what made it is the value's operator and the reader.
+A reduction that was split stands in two kernels too, but each half stands once and whoever reads it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from compiler_core.fuse.blocks import body_of, defined, index_names, value_names, walk, with_body
 from compiler_core.ir.loop import Block, Loop, Nest, Reduce, Statement
-from compiler_core.provenance import NOWHERE, Origins
+from compiler_core.provenance import NOWHERE, Handle, Origins
 
 __all__ = ["name_readers_of_copies"]
 
 
-def name_readers_of_copies(nests: Sequence[Nest]) -> list[Nest]:
-    """The nests, copies with their readers' handles."""
-    times = Counter(h for nest in nests for s in walk(nest.body) for h in s.origins)
+def name_readers_of_copies(nests: Sequence[Nest], halved: Collection[Handle]) -> list[Nest]:
+    """The nests, copies with their readers' handles. `halved`: handles of reductions that were split."""
+    times = Counter(h for nest in nests for s in walk(nest.body) for h in s.origins - {*halved})
     return [replace(nest, body=_noted(nest.body, times, {})) for nest in nests]
 
 

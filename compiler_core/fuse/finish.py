@@ -33,7 +33,7 @@ def finish(work: Workspace) -> Fused:
     groups = [node for node in nodes if isinstance(node, Group)]
     taken = [*work.program.buffers, *work.program.symbols]
     nests = with_final_names((_settled(group.nest) for group in groups), work.names, taken)
-    nests = name_readers_of_copies(_with_readers(nests))
+    nests = name_readers_of_copies(_with_readers(nests), work.halved)
     finished = iter(nests)
     body = tuple(
         next(finished) if isinstance(node, Group) else call_with_own_handle(node, work.part)

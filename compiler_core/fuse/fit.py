@@ -30,6 +30,8 @@ from compiler_core.ir.loop import Axis, Load, Nest, Value
 
 __all__ = ["fit_reader", "fit_siblings"]
 
+_OVERHANG = 1.25  # how often a value may be computed: the last part of a split reduction has positions to spare
+
 
 def fit_reader(
     work: Workspace, producer: Group, consumer: Group, needed: frozenset[str]
@@ -95,7 +97,7 @@ def _refused_by_cost(
         )
     positions = max(1, steps(producer.nest.axes))
     times = max(steps(a.scope) for a in reads) / positions
-    if times > 1 and is_too_dear(producer.nest):
+    if times > _OVERHANG and is_too_dear(producer.nest):
         return Refusal(
             "would recompute too much", f"each of its values would be computed {times:.0f} times"
         )

@@ -27,6 +27,13 @@ class Names:
         self._root[copy] = root
         return copy
 
+    def new(self, name: str) -> str:
+        """A name for what has no original: the one given, or a numbered one where that is taken."""
+        if name in self._taken:
+            return self.fresh(name)
+        self._taken.add(name)
+        return name
+
     def root(self, name: str) -> str:
         """The name in the lowered program that this is a copy of."""
         return self._root.get(name, name)

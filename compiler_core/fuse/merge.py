@@ -13,13 +13,13 @@ statement that used it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from compiler_core.fuse.blocks import (
     Renaming,
     defined,
     index_names,
+    needed_for,
     relabel,
     relabel_block,
     used,
@@ -27,9 +27,9 @@ from compiler_core.fuse.blocks import (
     walk,
 )  # fmt: skip
 from compiler_core.fuse.fresh import Names
+from compiler_core.fuse.masked import masked
 from compiler_core.fuse.plan import Plan, Positions, Site
 from compiler_core.fuse.reshape import inner_axes
-from compiler_core.ir.dtypes import DTYPES
 from compiler_core.ir.loop import (
     Block,
     Constant,
@@ -44,8 +44,6 @@ from compiler_core.ir.loop import (
 from compiler_core.provenance import Origins, union
 
 __all__ = ["merged"]
-
-_BOOL = DTYPES["bool"]
 
 
 def merged(producer: Nest, plan: Plan, names: Names) -> Nest:
@@ -136,7 +134,7 @@ class _Replacement:
         """The statements that compute the value at this position, under new names."""
         store = _stored(site)
         block = site.loop.body if site.loop else self.producer.body
-        wanted = _needed_for({store.value}, block)
+        wanted = needed_for({store.value}, block)
         inside = [n for s in wanted for n in _all_names((s,))]
         mapping = {name: self.names.fresh(name) for name in inside}
         mapping.update(
@@ -145,21 +143,9 @@ class _Replacement:
         copies = relabel_block(tuple(wanted), Renaming(mapping, at))
         copies = relabel_block(copies, Renaming(self.alias)) if self.alias else copies
         if load.mask is not None:
-            copies = self._masked(copies, self.alias.get(load.mask, load.mask), load.origins)
+            mask = self.alias.get(load.mask, load.mask)
+            copies = masked(copies, mask, load.origins, self.names)
         return copies, mapping.get(store.value, store.value)
-
-    def _masked(self, block: Block, mask: str, origins: Origins) -> Block:
-        """Loads only where the mask holds too: elsewhere the position may be outside the buffer."""
-        result: list[Statement] = []
-        for s in block:
-            if isinstance(s, Load) and s.mask is None:
-                s = replace(s, mask=mask)
-            elif isinstance(s, Load) and s.mask is not None:
-                both = self.names.fresh(mask)
-                result.append(Value(both, "and", (s.mask, mask), _BOOL, origins))
-                s = replace(s, mask=both)
-            result.append(s)
-        return tuple(result)
 
     def _where(self, load: Load, value: str, origins: Origins) -> Block:
         """The value where the load's mask holds, and its constant elsewhere."""
@@ -181,15 +167,3 @@ def _copied_loads(store: Store) -> Origins:
 
 def _all_names(block: Block) -> list[str]:
     return [name for s in walk(block) if (name := defined(s))]
-
-
-def _needed_for(wanted: set[str], block: Sequence[Statement]) -> list[Statement]:
-    """The statements of one block that values depend on, in order."""
-    wanted = set(wanted)
-    chosen: list[Statement] = []
-    for s in reversed(block):
-        name = defined(s)
-        if name in wanted:
-            chosen.append(s)
-            wanted |= used(s)
-    return chosen[::-1]

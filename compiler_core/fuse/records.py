@@ -1,4 +1,4 @@
-"""The records that fusion leaves: one per candidate pair, one rewrite per merge.
+"""The records that fusion leaves: one per candidate pair, one rewrite per merge, one per reduction on a GPU.
 
 In: what was decided. Out: "fuse" decisions and rewrites in the recorder. `about` are the handles of
 the two lowered nests that the buffer between them connects.
@@ -10,15 +10,17 @@ import inspect
 from pathlib import Path
 
 from compiler_core.fuse.benefit import Saving
+from compiler_core.fuse.linear import product
 from compiler_core.fuse.merge import merged
 from compiler_core.fuse.plan import Refusal
+from compiler_core.fuse.split_rules import Cut, Whole
 from compiler_core.fuse.workspace import Group, Workspace
-from compiler_core.ir.loop import Nest
+from compiler_core.ir.loop import Nest, Reduce
 from compiler_core.ir.text import print_block
 from compiler_core.provenance import handle
 from compiler_core.recording import Decision, Rewrite
 
-__all__ = ["record_merge", "record_refusal"]
+__all__ = ["record_merge", "record_refusal", "record_split"]
 
 _RULE = f"compiler_core/fuse/{Path(merged.__code__.co_filename).name}:{inspect.getsourcelines(merged)[1]}"
 
@@ -61,6 +63,16 @@ def record_refusal(
         first=list(first.members),
         second=list(second.members),
     )
+
+
+def record_split(work: Workspace, s: Reduce, cut: Cut | Whole) -> Decision:
+    """A reduction on a GPU: split, into how many parts, or left whole. Numbers are None where symbolic."""
+    if isinstance(cut, Whole):
+        return work.context.recorder.decide("split", s.origins, "whole", cut.reason)
+    part = product(axis.extent for axis in cut.inner)
+    reason = f"{cut.reason}: {cut.parts} parts of {part}"
+    sizes = {"parts": cut.parts.constant, "part": part.constant}
+    return work.context.recorder.decide("split", s.origins, "split", reason, **sizes)
 
 
 def _bytes(saving: Saving) -> dict[str, int | None]:

@@ -1,8 +1,8 @@
 """Turns a lowered program into a workspace: one group per nest, every origin a handle of `lower`.
 
 In: `Lowered`. Out: `Workspace`. Each statement's origins become its own handle in the lowered program
-(`lower:<part>/<nest>.<statement>`), from here on only united. Axes are coalesced once, so that
-nests over the same elements meet in the same form.
+(`lower:<part>/<nest>.<statement>`), from here on only united. Long reductions are split. Axes are
+coalesced once, so that nests over the same elements meet in the same form.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from compiler_core.fuse.blocks import defined, walk, with_body
 from compiler_core.fuse.coalesce import coalesce
 from compiler_core.fuse.fresh import Names
 from compiler_core.fuse.reshape import inner_axes
+from compiler_core.fuse.split import split_reductions
 from compiler_core.fuse.viewed import viewed_buffers
 from compiler_core.fuse.workspace import Workspace
 from compiler_core.ir.loop import Block, Call, Loop, Nest, Program, Reduce, Statement, View
@@ -41,11 +42,12 @@ def start(lowered: Lowered, context: Context, forbid: frozenset[frozenset[str]])
         if isinstance(item, Call):
             work.add_call(item)
             continue
-        nest = coalesce(_with_own_handles(item, lowered.part))
-        work.add(nest, (item.name,), place)
-        work.maker.update(dict.fromkeys(written_buffers(item), item.name))
-        for buffer in read_buffers(item):
-            work.takers[buffer] = (*work.takers.get(buffer, ()), item.name)
+        for nest in split_reductions(work, _with_own_handles(item, lowered.part)):
+            nest = coalesce(nest)
+            work.add(nest, (item.name,), place)
+            work.maker.update(dict.fromkeys(written_buffers(nest), item.name))
+            for buffer in read_buffers(nest):
+                work.takers[buffer] = (*work.takers.get(buffer, ()), item.name)
     work.following = _kept_order(work)
     work.find_reachability()
     return work

@@ -18,6 +18,7 @@ from compiler_core.fuse.viewed import viewed_buffers
 from compiler_core.ir.index import Index
 from compiler_core.ir.loop import Buffer, Call, Nest, Program
 from compiler_core.options import Context, Target
+from compiler_core.provenance import Handle
 
 __all__ = ["Group", "Workspace"]
 
@@ -55,6 +56,7 @@ class Workspace:
     below: dict[int, int] = field(default_factory=dict)  # bit set of the nodes that come after
     following: dict[int, frozenset[int]] = field(default_factory=dict)  # order between fixed nodes
     places: dict[str, int] = field(default_factory=dict)  # nest or call → its place in the program
+    halved: set[Handle] = field(default_factory=set)  # reductions that were split
     next_number: int = 0
     _sizes: dict[str, Index] = field(default_factory=dict)
 

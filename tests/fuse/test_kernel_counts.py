@@ -127,10 +127,19 @@ def test_small_sum_takes_it_in(fusing: SimpleNamespace) -> None:
 
 
 def test_few_columns_stay_out_of_a_large_pointwise_kernel(fusing: SimpleNamespace) -> None:
-    """On a GPU, 512 columns are too few positions for a kernel that also writes 8 MB."""
-    inputs = torch.empty(4096, 512), torch.empty(4096, 512)
+    """On a GPU, 2048 columns are too few positions for a kernel that also writes 8 MB."""
+    inputs = torch.empty(1024, 2048), torch.empty(1024, 2048)
     call = lambda dy, x: (lambda g: (g, g.sum(0)))(dy * x)  # noqa: E731
     assert fusing.call(call, *inputs, target="cuda:90").kernels == ["pointwise", "column"]
+
+
+def test_parts_of_columns_take_the_elementwise_part_in(fusing: SimpleNamespace) -> None:
+    """The parts of 4096 rows are many positions: one pass stores the product and adds it up."""
+    inputs = torch.empty(4096, 512), torch.empty(4096, 512)
+    call = lambda dy, x: (lambda g: (g, g.sum(0)))(dy * x)  # noqa: E731
+    case = fusing.call(call, *inputs, target="cuda:90")
+    first, _ = case.fused.kernels.values()
+    assert case.kernels == ["column", "column"] and "buf_mul" in first.writes
 
 
 def test_costly_operations_do_not_run_twice_down_columns(fusing: SimpleNamespace) -> None:

@@ -2,6 +2,9 @@
 
 In: a `Reduce` and the value that its body yields. Out: lines, and the result as a variable. What is folded is
 a tile along its inner dimension, or one position after another.
+
+A sum that grows step by step keeps what each addition rounds away, and both are added up in f64 at the end: its
+error does not grow with the number of steps. Source: Neumaier 1974, by way of the exact addition of Knuth (TAOCP 2, 4.2.2).
 """
 
 from __future__ import annotations
@@ -23,12 +26,16 @@ __all__ = ["Folded", "Folds", "Partial"]
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A reduction under way: its fold, the names of the partial result and, for argmax, its position."""
+    """A reduction under way: its fold, the names of the partial result and of what goes with it.
+
+    That is the position for argmax, and for sums in f32 what was rounded away.
+    """
 
     statement: Reduce
     fold: Fold
     value: str = ""
     position: str = ""
+    lost: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,10 @@ class Folds:
         origins = [self._writer.origin(s)]
         line = self._writer.lines.line
         line(f"{value} = tl.full({shape}, {fold.start}, {held(fold.dtype)})", origins)
+        if fold.is_compensated:
+            lost = self._writer.names.fresh(f"{s.name}_lost")
+            line(f"{lost} = tl.full({shape}, 0.0, tl.float32)", origins)
+            return Partial(s, fold, value, lost=lost)
         if not fold.has_index:
             return Partial(s, fold, value)
         position = self._writer.names.fresh(f"{s.name}_at")
@@ -91,6 +102,11 @@ class Folds:
         """The line that joins a tile, or one position, to the partial result."""
         fold, value = partial.fold, partial.value
         origins = new.origins | {self._writer.origin(partial.statement)}
+        if partial.lost:
+            self._writer.helpers.add("add_exactly")
+            both = f"{value}, {partial.lost}"
+            self._writer.lines.line(f"{both} = add_exactly({both}, {new.value})", origins)
+            return
         if fold.combine == "add":
             self._writer.lines.line(f"{value} += {new.value}", origins)
             return
@@ -99,6 +115,24 @@ class Folds:
         joining = f"{new.value}, {new.position}" if fold.has_index else new.value
         self._writer.lines.line(f"{both} = {fold.combine}({both}, {joining})", origins)
 
+    def fold_partial(self, partial: Partial, scope: Scope) -> None:
+        """The line that folds the partial results of a loop over tiles."""
+        self.fold_tile(partial, Folded(self._whole_sum(partial), partial.position), scope)
+
+    def end(self, partial: Partial, scope: Scope) -> None:
+        """The result of a loop over single positions, which has one partial result."""
+        text = partial.position or self._whole_sum(partial)
+        if partial.lost:
+            text = f"{text}.to(tl.float32)"
+        self.result(partial, text, (), scope)
+
+    def _whole_sum(self, partial: Partial) -> str:
+        """The partial result; a compensated one in f64."""
+        if not partial.lost:
+            return partial.value
+        self._writer.helpers.add("with_lost")
+        return f"with_lost({partial.value}, {partial.lost})"
+
     def fold_tile(self, partial: Partial, tile: Folded, scope: Scope) -> None:
         """The line that folds a tile along its inner dimension and names the result."""
         fold = partial.fold
@@ -106,6 +140,7 @@ class Folds:
         keep = ", keep_dims=True" if self._is_block else ""
         if fold.combine == "add":
             text = f"tl.sum({tile.value}, {where}{keep})"
+            text = f"{text}.to(tl.float32)" if partial.lost else text
         else:
             self._writer.helpers.add(fold.combine)
             operands = f"({tile.value}, {tile.position})" if fold.has_index else tile.value

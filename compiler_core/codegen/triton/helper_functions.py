@@ -30,6 +30,19 @@ HELPERS: dict[str, Helper] = {
     "minimum": Helper(
         "def minimum(a, b):\n    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)"
     ),
+    # an addition and what it rounds away; once a sum is infinite or NaN, what was lost is NaN and does not count
+    "add_exactly": Helper(
+        """\
+def add_exactly(total, lost, new):
+    after = total + new
+    added = after - total
+    return after, lost + ((total - (after - added)) + (new - added))"""
+    ),
+    "with_lost": Helper(
+        """\
+def with_lost(total, lost):
+    return tl.where(lost == lost, total.to(tl.float64) + lost.to(tl.float64), total.to(tl.float64))"""
+    ),
     # NaN wins, the first of equals: in (a, i), (b, j) the second pair of each is the position
     "argmax": Helper(
         """\

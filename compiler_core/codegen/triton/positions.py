@@ -35,6 +35,9 @@ def axis_lines(
 ) -> None:
     """Put the axes into the scope, with lines for those that are used."""
     whole = scope.names[position]
+    if any(axis.extent.constant == 0 for axis in axes):  # no position is ever computed
+        scope.names.update((axis.name, whole) for axis in axes)
+        return
     after = index(1)
     for number, axis in reversed(list(enumerate(axes))):
         e: Index = Sym(position) // after

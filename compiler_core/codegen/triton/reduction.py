@@ -18,7 +18,7 @@ from contextlib import ExitStack, contextmanager
 
 from compiler_core.codegen.statement_handles import statements_of
 from compiler_core.codegen.triton.casts import bracketed
-from compiler_core.codegen.triton.folding import Folded, Folds
+from compiler_core.codegen.triton.folding import Folds
 from compiler_core.codegen.triton.plan import InnerGroup, Plan, long_axes, product
 from compiler_core.codegen.triton.positions import axis_lines, positions_used
 from compiler_core.codegen.triton.statements import StatementWriter
@@ -120,7 +120,7 @@ class BlockWriter:
                     partial = partials[id(statement)]
                     self._folds.combine(partial, self._folds.tile_of(partial, group, inner))
         for partial in partials.values():
-            self._folds.fold_tile(partial, Folded(partial.value, partial.position), scope)
+            self._folds.fold_partial(partial, scope)
 
     def _tile_of(self, group: InnerGroup, scope: Scope) -> Tile:
         mask = None if group.is_exact else f"rmask{group.suffix}"
@@ -168,7 +168,7 @@ class BlockWriter:
                 position = self._writer.index(_row_major(s.axes), inner) if partial.position else ""
                 self._folds.combine(partial, self._folds.value_of(partial, inner, position))
         if partial is not None:
-            self._folds.result(partial, partial.position or partial.value, (), scope)
+            self._folds.end(partial, scope)
 
     @contextmanager
     def _counters(self, s: Inner, scope: Scope) -> Iterator[Scope]:

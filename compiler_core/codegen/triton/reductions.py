@@ -25,6 +25,11 @@ class Fold:
     dtype: DType  # of the accumulator
     has_index: bool = False
 
+    @property
+    def is_compensated(self) -> bool:
+        """Whether a loop keeps what its additions round away. f64 has digits to spare."""
+        return self.combine == "add" and held(self.dtype) == "tl.float32"
+
 
 FOLDS = {
     "sum": "add", "prod": "multiply", "max": "maximum", "min": "minimum",
