@@ -1,11 +1,14 @@
-"""First GPU figures: eager, torch.compile and cutaway on memory-bound programs and a tiny call.
+"""GPU figures: eager, torch.compile and cutaway on memory-bound programs, reductions and a tiny call.
 
-    python tests/benchmarks/gpu.py [--rounds 3] [--json tests/benchmarks/results/gpu.json]
+    python tests/benchmarks/gpu.py [--rounds 3] [--only SUBSTRING …] [--json tests/benchmarks/results/gpu.json]
 
 One process per compiler and round, alternated, each with empty caches. Per program: `busy_us`, GPU
 time of one call from CUDA events around a batch of calls that keeps the queue full; `cpu_us`, host
-time to issue one call with the queue never full; error against float64. Inputs are random and rotate
-among sets larger than the L2 cache. The roof is a measured device-to-device copy (bytes read + written).
+time to issue one call with the queue never full; error against float64, also in ulp of the output's
+scale. A program that trains is called forward and backward. Inputs are random and rotate among sets larger
+than the L2 cache. The roof is a measured device-to-device copy (bytes read + written); `moved` counts what
+a call must read and write if each pass over the data is a kernel of its own.
+A program that one compiler cannot run is listed under `failed` with the error.
 """
 
 from __future__ import annotations
@@ -19,66 +22,60 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+from gpu_programs import Program, caller, programs
 
 COMPILERS = ("eager", "inductor", "cutaway")
 
 
-def programs():
-    """name → (function, input shapes, bytes that one call must move)."""
-    import torch
-    from torch.nn import functional as F
-
-    def sin_cos(x, y):
-        return torch.sin(x) + torch.cos(y)
-
-    def chain12(x, y):
-        for _ in range(3):
-            x = torch.tanh(x * 1.5 + y) - 0.5 * x
-        return x
-
-    def softmax(x):
-        return torch.softmax(x, -1)
-
-    def layer_norm(x, w, b):
-        return F.layer_norm(x, (x.shape[-1],), w, b)
-
-    big, rows = (16384, 8192), (8192, 4096)
-    return {
-        "sin_cos_16384x8192": (sin_cos, [big, big], 3 * 4 * big[0] * big[1]),
-        "chain12_8192x4096": (chain12, [rows, rows], 3 * 4 * rows[0] * rows[1]),
-        "softmax_8192x4096": (softmax, [rows], 2 * 4 * rows[0] * rows[1]),
-        "layer_norm_8192x4096": (layer_norm, [rows, rows[1:], rows[1:]], 2 * 4 * rows[0] * rows[1]),
-    }
-
-
-def child(compiler: str) -> dict[str, dict[str, float]]:
+def child(compiler: str, only: Sequence[str]) -> dict[str, dict[str, Any]]:
     import torch
 
     compile_ = _compiler(compiler)
-    results = {"copy": {"bytes_per_s": copy_bandwidth()}}
-    for name, (fn, shapes, moved) in programs().items():
-        sets = [[torch.randn(s, device="cuda") for s in shapes] for _ in range(2)]
-        compiled = compile_(fn)
-        start = time.perf_counter()
-        result = compiled(*sets[0])
-        torch.cuda.synchronize()
-        first = time.perf_counter() - start
-        part = [v[:64].double() if v.dim() == 2 else v.double() for v in sets[0]]
-        error = (result[:64].double() - fn(*part)).abs().max().item()
-        busy = busy_seconds(compiled, sets)
-        results[name] = {
-            "busy_us": busy * 1e6, "roof_share": moved / busy / results["copy"]["bytes_per_s"],
-            "max_error": error, "first_call_s": first,
-        }  # fmt: skip
+    results: dict[str, dict[str, Any]] = {"copy": {"bytes_per_s": copy_bandwidth()}}
+    roof = results["copy"]["bytes_per_s"]
+    for name, program in programs().items():
+        if only and not any(word in name for word in only):
+            continue
+        try:
+            results[name] = measured(program, compile_, roof)
+        except Exception as error:  # one compiler's failure must not cost the others' figures
+            results[name] = {"failed": f"{type(error).__name__}: {error}"[:500]}
+        torch.cuda.empty_cache()
 
     def tiny(x):
         return x + 1
 
-    results["tiny_call"] = {
-        "cpu_us": cpu_seconds(compile_(tiny), torch.ones(16, device="cuda")) * 1e6
-    }
+    tiny_us = cpu_seconds(compile_(tiny), torch.ones(16, device="cuda")) * 1e6
+    results["tiny_call"] = {"cpu_us": tiny_us}
     return results
+
+
+def measured(program: Program, compile_: Callable[..., Any], roof: float) -> dict[str, float]:
+    """The figures of one program under one compiler."""
+    import torch
+
+    torch.manual_seed(0)
+    sets = [[draw() for draw in program.draw] for _ in range(2)]
+    call = caller(program, compile_(program.fn))
+    start = time.perf_counter()
+    results = call(*sets[0])
+    torch.cuda.synchronize()
+    first = time.perf_counter() - start
+    wide = [v.double() if v.is_floating_point() else v for v in sets[0]]
+    truths = caller(program, program.fn)(*wide)
+    errors = [(r.double() - t).abs().max().item() for r, t in zip(results, truths)]
+    scales = [t.abs().max().item() * 2.0**-23 for t in truths]
+    del results, truths, wide
+    busy = busy_seconds(call, sets)
+    return {
+        "busy_us": busy * 1e6, "roof_share": program.moved / busy / roof,
+        "max_error": max(errors), "max_error_ulp": max(e / s for e, s in zip(errors, scales)),
+        "first_call_s": first,
+    }  # fmt: skip
 
 
 def _compiler(name: str):
@@ -145,18 +142,27 @@ def main() -> None:
     )
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--only", nargs="*", default=[], help="parts of the programs' names")
     parser.add_argument("--child", choices=COMPILERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        print("RESULT " + json.dumps(child(options.child)))
+        print("RESULT " + json.dumps(child(options.child, options.only)))
         return
-    rounds = [(name, _in_process(name)) for _ in range(options.rounds) for name in COMPILERS]
+    rounds = [
+        (name, _in_process(name, options.only)) for _ in range(options.rounds) for name in COMPILERS
+    ]
     medians = {name: _medians([r for n, r in rounds if n == name]) for name in COMPILERS}
     report = {
         "machine": _machine(),
         "versions": _versions(),
         "rounds": options.rounds,
         "medians": medians,
+        "failed": [
+            (n, program, row["failed"])
+            for n, r in rounds
+            for program, row in r.items()
+            if "failed" in row
+        ],
     }
     print(json.dumps(report, indent=1))
     if options.json:
@@ -179,10 +185,11 @@ def _medians(rows: list[dict]) -> dict:
     return {
         name: {key: statistics.median(row[name][key] for row in rows) for key in rows[0][name]}
         for name in rows[0]
+        if not any("failed" in row[name] for row in rows)
     }
 
 
-def _in_process(compiler: str) -> dict:
+def _in_process(compiler: str, only: Sequence[str]) -> dict:
     with tempfile.TemporaryDirectory() as cache:
         env = {
             **os.environ,
@@ -190,7 +197,7 @@ def _in_process(compiler: str) -> dict:
             "TORCHINDUCTOR_CACHE_DIR": f"{cache}/i",
         }
         env["TRITON_CACHE_DIR"] = f"{cache}/t"
-        command = [sys.executable, __file__, "--child", compiler]
+        command = [sys.executable, __file__, "--child", compiler, "--only", *only]
         done = subprocess.run(command, env=env, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{compiler} failed:\n{done.stderr[-3000:]}")

@@ -65,14 +65,18 @@ def row_config(rows: int | None, length: int | None) -> Config:
     return Config(min(many, next_power_of_2(rows or many), 128), block, 4, persistent=True)
 
 
-def column_config(columns: int | None, length: int | None) -> Config:
-    """Reductions along a stride: a tile of neighbouring columns, looped over the length."""
+def column_config(columns: int | None, length: int | None, reductions: int = 1) -> Config:
+    """Reductions along a stride: a tile of neighbouring columns, looped over the length.
+
+    Several reductions share a smaller tile: each holds one of partial results in registers and one of what
+    they lost, and a program that takes very many leaves no room for others beside it.
+    """
     if columns == 1:
         return row_config(1, length)
     xblock = 64
     while columns is not None and xblock > 16 and columns < xblock * _PROGRAMS:
         xblock //= 2
-    rblock = _COLUMN_TILE // xblock
+    rblock = (_COLUMN_TILE if reductions <= 1 else _COLUMN_TILE // 2) // xblock
     if length is not None and 1 <= length <= rblock:
         return Config(xblock, next_power_of_2(length), 4, persistent=True)
     return Config(xblock, rblock, 8)

@@ -96,7 +96,7 @@ def plan_kernel(nest: Nest, kernel: Kernel, buffers: Mapping[str, Buffer]) -> Pl
     axes = long_axes(nest.axes)
     xnumel = product(nest.axes)
     lengths = _inner_lengths(nest.body) if kernel.strategy != "pointwise" else []
-    configs = [_config(kernel.strategy, xnumel, length) for length in lengths]
+    configs = [_config(nest.body, kernel.strategy, xnumel, length) for length in lengths]
     if not configs:
         config = pointwise_config(xnumel.constant)
         return Plan(
@@ -133,9 +133,11 @@ def _inner_lengths(body: Block) -> list[Index]:
     return list(dict.fromkeys(lengths))
 
 
-def _config(strategy: str, xnumel: Index, length: Index) -> Config:
-    rule = column_config if strategy == "column" else row_config
-    return rule(xnumel.constant, length.constant)
+def _config(body: Block, strategy: str, xnumel: Index, length: Index) -> Config:
+    if strategy != "column":
+        return row_config(xnumel.constant, length.constant)
+    reductions = sum(isinstance(s, Reduce) and product(s.axes) is length for s in body)
+    return column_config(xnumel.constant, length.constant, reductions)
 
 
 def _is_wide(nest: Nest, kernel: Kernel, buffers: Mapping[str, Buffer]) -> bool:

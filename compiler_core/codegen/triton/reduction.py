@@ -16,21 +16,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from compiler_core.codegen.statement_handles import statements_of
 from compiler_core.codegen.triton.casts import bracketed
 from compiler_core.codegen.triton.folding import Folds
 from compiler_core.codegen.triton.plan import InnerGroup, Plan, long_axes, product
 from compiler_core.codegen.triton.positions import axis_lines, positions_used
+from compiler_core.codegen.triton.runs import Inner, Run
 from compiler_core.codegen.triton.statements import StatementWriter
 from compiler_core.codegen.triton.tile import Scope, Tile, Variable
 from compiler_core.ir.dtypes import DTYPES
 from compiler_core.ir.index import Index, Sym, index
-from compiler_core.ir.loop import Axis, Block, Load, Loop, Reduce, Statement, Store, Value
+from compiler_core.ir.loop import Axis, Block, Reduce, Statement
 from compiler_core.provenance import Handle, union
 
 __all__ = ["BlockWriter"]
-
-Inner = Reduce | Loop
 
 
 class BlockWriter:
@@ -43,20 +41,38 @@ class BlockWriter:
         self._started: set[int] = set()  # persistent groups whose rindex is written
 
     def write(self, block: Block, scope: Scope) -> None:
-        """The statements of the nest itself."""
+        """The statements of the nest itself.
+
+        A run of loops over tiles is held back while others may join it. What stands between them goes before it,
+        or waits until it is written where it needs its results.
+        """
         self._inner = [s for s in block if isinstance(s, Inner)]
-        run: list[Inner] = []
+        run = Run()
         for statement in block:
             if isinstance(statement, Inner) and self._plan.groups:
-                if run and not self._may_join(run, statement):
-                    self._tiled(run, scope)
-                    run = []
-                run.append(statement)
-                continue
-            self._tiled(run, scope)
-            run = []
+                if run.loops and not self._may_join(run, statement):
+                    run = self._written(run, scope)
+                run.loops.append(statement)
+            elif not self._is_open(run):
+                run = self._written(run, scope)
+                self._inside(statement, scope)
+            elif run.allows(statement):
+                self._inside(statement, scope)
+            else:
+                run.waiting.append(statement)
+        self._written(run, scope)
+
+    def _written(self, run: Run, scope: Scope) -> Run:
+        """Write a run and what waited for it; the next run, which is empty."""
+        self._tiled(run.loops, scope)
+        for statement in run.waiting:
             self._inside(statement, scope)
-        self._tiled(run, scope)
+        return Run()
+
+    def _is_open(self, run: Run) -> bool:
+        """Whether another loop could still join."""
+        group = self._plan.group_of(run.loops[0].axes) if run.loops else None
+        return group is not None and not group.persistent
 
     def _inside(self, statement: Statement, scope: Scope) -> None:
         if isinstance(statement, Inner):
@@ -64,15 +80,14 @@ class BlockWriter:
         else:
             self._writer.write(statement, scope)
 
-    def _may_join(self, run: list[Inner], new: Inner) -> bool:
-        """Same length, no use of the run's results, no buffer that one stores and the other touches."""
-        group = self._plan.group_of(run[0].axes)
-        if group is None or group.persistent or group is not self._plan.group_of(new.axes):
-            return False
-        results = {s.name for s in run if isinstance(s, Reduce)}
-        stored, touched = _buffers(run)
-        new_stored, new_touched = _buffers([new])
-        return not (results & _names_used(new) or stored & new_touched or new_stored & touched)
+    def _may_join(self, run: Run, new: Inner) -> bool:
+        """Same length, and it may go before what waits and beside the other loops."""
+        group = self._plan.group_of(new.axes)
+        return (
+            self._is_open(run)
+            and group is self._plan.group_of(run.loops[0].axes)
+            and run.allows(new)
+        )
 
     # ------------------------------------------------------------------------------ tiles
 
@@ -200,27 +215,3 @@ def _row_major(axes: tuple[Axis, ...]) -> Index:
     for axis in axes:
         total = total * axis.extent + Sym(axis.name)
     return total
-
-
-def _buffers(statements: Iterable[Inner]) -> tuple[set[str], set[str]]:
-    """Buffers that the statements store to; all that they touch."""
-    inside = [n for s in statements for n in statements_of(s.body)]
-    stored = {n.buffer for n in inside if isinstance(n, Store)}
-    return stored, stored | {n.buffer for n in inside if isinstance(n, Load)}
-
-
-def _names_used(s: Inner) -> set[str]:
-    used = {s.value} if isinstance(s, Reduce) else set()
-    for n in statements_of((s,)):
-        match n:
-            case Value(args=args):
-                used.update(args)
-            case Load(offset=offset, mask=mask):
-                used |= offset.names | ({mask} if mask else set())
-            case Store(offset=offset, value=value):
-                used |= offset.names | {value}
-            case Reduce(value=value):
-                used.add(value)
-        if not isinstance(n, Reduce | Loop) and hasattr(n, "index"):
-            used |= n.index.names
-    return used

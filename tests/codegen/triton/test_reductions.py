@@ -215,6 +215,39 @@ program p(x):
     assert kit.kernel(text, "row").source.count("for rstart in range") == 1
 
 
+def test_what_stands_between_neighbours_waits_for_them(kit: Any) -> None:
+    """A store of the first result, and a value that both may use: still one pass over x."""
+    text = """
+program p(x, w):
+  in x: f32[3, 20000] stride [20000, 1]
+  in w: f32[3] stride [1]
+  out o: f32[3] stride [1]
+  out q: f32[3] stride [1]
+  nest two_0 for i < 3:
+    s: f32 = sum over j < 20000:
+      a: f32 = load x[20000*i + j]
+      yield a
+    store o[i] = s
+    c: f32 = load w[i]
+    t: f32 = sum over k < 20000:
+      b: f32 = load x[20000*i + k]
+      d: f32 = sub b c
+      e: f32 = mul d d
+      yield e
+    store q[i] = t
+  return o, q
+"""
+    eager = lambda x, w: (x.sum(1), ((x - w[:, None]) ** 2).sum(1))  # noqa: E731
+    inputs = data("f32", 3, 20000), data("f32", 1, 3)[0]
+    kit.check(text, "row", *inputs, eager=eager)
+    source = kit.kernel(text, "row").source
+    assert source.count("for rstart in range") == 1 and "tl.debug_barrier()" not in source
+    needs = text.replace("load w[i]", "load o[i]").replace("sub b c", "sub b s")
+    eager = lambda x, w: (x.sum(1), ((x - x.sum(1, keepdim=True)) ** 2).sum(1))  # noqa: E731
+    kit.check(needs, "row", *inputs, eager=eager)
+    assert kit.kernel(needs, "row").source.count("for rstart in range") == 2
+
+
 def test_looped_needs_its_predecessor(kit: Any) -> None:
     """A loop that uses another's result does not join it; what it stored is read after a barrier."""
     text = """
