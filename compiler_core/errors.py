@@ -51,10 +51,10 @@ def register(code: str, sentence: str, explanation: str, *hints: str) -> Kind:
 
 
 def closest(word: str, valid: Iterable[str]) -> str:
-    """'; did you mean …?' and the valid names, for messages about a name that is not known."""
+    """'; did you mean …?' or a full stop, and the valid names, behind a name that is not known."""
     names = sorted(valid)
     near = get_close_matches(word, names, n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
+    guess = f"; did you mean {near[0]!r}?" if near else "."
     return f"{guess} Valid: {', '.join(names)}."
 
 

@@ -63,6 +63,12 @@ class LoopProgram(Printed):
         return print_program(self.program)
 
     def run(self, *inputs: Any) -> tuple[Any, ...]:
+        """Interpret the program on its graph's inputs, in the order of its arguments; gives the flat outputs.
+
+        A forward program takes the captured graph's inputs (`Captured.inputs`) and gives outputs, new values
+        of written inputs, saved values. A backward program takes those saved values, then one tangent per
+        differentiable output (`Joint.diff_outputs`), each like that output; it gives the gradients.
+        """
         from compiler_core.ir.interpret import run_program
 
         return run_program(self.program, inputs)
@@ -151,6 +157,7 @@ class Captured(Printed):
         return print_graph(self.graph, self.name)[0]
 
     def run(self, *inputs: Any) -> Any:
+        """Run the graph on values for `inputs`, in their order; gives its flat outputs."""
         return self.graph(*inputs)
 
 
@@ -185,6 +192,8 @@ class Joint(Printed):
         return print_graph(self.graph, "joint")[0]
 
     def run(self, *inputs: Any) -> Any:
+        """Run it on the captured graph's inputs, then one tangent per entry of `diff_outputs`, each with the
+        shape and dtype of that output; gives outputs, new values of written inputs, gradients."""
         return self.graph(*inputs)
 
 
@@ -219,6 +228,11 @@ class Partitioned(Printed):
         return "\n\n".join(parts)
 
     def run(self, *inputs: Any) -> Any:
+        """Run the forward graph on the captured graph's inputs; gives outputs, new values, saved values.
+
+        The backward one is run as `value.backward(*saved, *tangents)`: what the forward gave behind its
+        `joint.outputs` outputs and `len(joint.mutated)` new values, then a tangent per differentiable output.
+        """
         return self.forward(*inputs)
 
 
@@ -364,6 +378,8 @@ class Built(Printed):
     def run(self, *inputs: torch.Tensor | int) -> tuple[Any, ...]:
         """`call` on checked arguments: kernels trust sizes, strides and types, and would read astray.
 
+        inputs: of a forward graph, the captured graph's; of a backward one, what the forward saved, then
+        one tangent per differentiable output (as `Lowered.run`). GPU code that runs takes GPU tensors.
         Raises TypeError or ValueError for an argument that is not as the program declares it.
         """
         if self.generated.program is not None:

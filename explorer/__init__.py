@@ -33,5 +33,7 @@ def __getattr__(name: str) -> Any:
 def load_ipython_extension(shell: Any) -> None:
     """`%load_ext explorer`."""
     from explorer.magic import register
+    from explorer.preload import load_when_idle
 
     register(shell)
+    load_when_idle()

@@ -12,7 +12,7 @@ import io
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import torch
@@ -90,7 +90,7 @@ def _outcome(program: Program, also: Sequence[str], explore: bool) -> Outcome:
     after = cc.stats()
     versions = [v for frame in recorder.recording.frames for v in frame.versions]
     checks = [
-        c
+        replace(c, version=name)
         for name, code in recorder.compilations.items()
         for c in check_stages(code, recorder.inputs[name])
     ]

@@ -5,7 +5,7 @@ In: the text behind `%%compile`. Out: a `Request`, or a `CellError` that names t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from compiler_core.errors import closest
@@ -69,7 +69,7 @@ def parse_line(line: str) -> Request:
         name, joined, value = word.partition("=")
         option = OPTIONS.get(name)
         if option is None:
-            raise CellError(f"unknown option {name!r}{_guess(name, OPTIONS)}")
+            raise CellError(f"unknown option {name!r}{closest(name, OPTIONS)}")
         if option.value and not joined:
             if not words:
                 raise CellError(f"{name} needs a value: {name} {option.value} ({option.help})")
@@ -93,14 +93,8 @@ def _checked(option: MagicOption, value: str) -> str:
         raise CellError(f"{option.name} takes no value")
     for word in value.split(",") if option.many else [value]:
         if option.choices and not option.is_free and word not in option.choices:
-            raise CellError(f"{option.name} cannot be {word!r}{_guess(word, option.choices)}")
+            raise CellError(f"{option.name} cannot be {word!r}{closest(word, option.choices)}")
     return value
-
-
-def _guess(word: str, valid: Iterable[str]) -> str:
-    """`; did you mean …?` or a full stop; then the valid words."""
-    text = closest(word, valid)
-    return text if text.startswith(";") else f".{text}"
 
 
 def completions(line: str) -> list[str]:

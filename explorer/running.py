@@ -10,6 +10,7 @@ import ast
 import inspect
 import re
 import traceback
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,10 @@ _EXAMPLE = (
     "put the call behind %%compile, as in `%%compile {name}(x)`, or into the cell's last line"
 )
 _GENERATED = re.compile(r"^__(resume|native|step)_at_\d+_")  # before the names of compiled parts
+
+
+def _itself(value: Any) -> Any:
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,19 +151,22 @@ class Cell:
         kwargs: dict[str, Any] = {}
         for node in call.node.args:
             if isinstance(node, ast.Starred):
-                args += self._value(node.value, call)
+                args += self._value(node.value, call, tuple)
             else:
                 args.append(self._value(node, call))
         for keyword in call.node.keywords:
-            value = self._value(keyword.value, call)
-            kwargs.update({keyword.arg: value} if keyword.arg else value)
+            if keyword.arg:
+                kwargs[keyword.arg] = self._value(keyword.value, call)
+            else:
+                kwargs.update(self._value(keyword.value, call, dict))
         return fn, args, kwargs
 
-    def _value(self, node: ast.expr, call: Call) -> Any:
+    def _value(self, node: ast.expr, call: Call, made: Callable[[Any], Any] = _itself) -> Any:
+        """An expression of the example; `made` of it, for one behind a star."""
         line, column = call.line, call.column + node.col_offset
         tree = ast.fix_missing_locations(ast.Expression(node))
         try:
-            return eval(compile(tree, self.file, "eval"), self.names)
+            return made(eval(compile(tree, self.file, "eval"), self.names))
         except Exception as error:
             what = f"the example {ast.unparse(node)!r} fails: {type(error).__name__}: {error}"
             raise self.error(what, line, column) from None

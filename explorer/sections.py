@@ -28,7 +28,8 @@ class Section(str):
         return self
 
     def run(self, *inputs: Any) -> Any:
-        """Run the stage on a graph's inputs. Raises ValueError where there is no live value."""
+        """Run the stage on a graph's inputs, flat: `joint` takes tangents behind them, `backward` belongs to
+        `Partitioned.run` (both say what they take). Raises ValueError where there is no live value."""
         if self.value is None:
             raise ValueError("this stage is text only: it was read from a file, or does not run")
         return self.value.run(*inputs)

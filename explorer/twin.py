@@ -92,7 +92,15 @@ def html_twin(report: Report) -> str:
             parts.append(_folded(STAGES[stage], report.stage(stage)))
     parts.append(f"<details><summary>Guards</summary>{report.guards._repr_html_()}</details>")
     parts.append(f"<details><summary>Times</summary>{report.timings._repr_html_()}</details>")
+    parts.append(f"<p><small>{_BACK}</small></p>")
     return "\n".join(parts)
+
+
+# Shown where the widget is not: in a notebook without trust, or one that was saved without its widgets' state.
+_BACK = (
+    "This is the static view. The linked panes come back when the cell is run again; in a notebook that was saved "
+    "with its widgets' state, when it is trusted. <code>report.save('x.html')</code> keeps them in a page."
+)
 
 
 def _folded(title: str, text: str, is_open: bool = False) -> str:

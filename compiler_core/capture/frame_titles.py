@@ -1,6 +1,6 @@
 """What a frame is called where people read: by the user's function, and where it goes on after a break.
 
-In: a code object that is about to run. Out: `f`, or `f, resumed after line 12 (print)` for the function that
+In: a code object that is about to run. Out: `f` or `Net.forward`; `f, resumed after line 12 (print)` for the function that
 goes on behind a break, or `f, resumed at line 8` where the way to that place is a jump. The names that such
 functions have as code (`__resume_at_124_f`) count bytes of the bytecode, which say nothing to a reader.
 """
@@ -18,20 +18,25 @@ from compiler_core.provenance import Instruction, Span
 __all__ = ["title_of"]
 
 _JUMPS = ("JUMP", "POP_JUMP", "RETURN", "RAISE", "RERAISE")
-_NAMED = re.compile(r"([A-Za-z_][\w.]*)(\(|$)")  # what is called, or a name by itself
+_NAME = re.compile(r"[A-Za-z_.][\w.]*$")
 
 
 def title_of(code: CodeType) -> str:
     """The frame's title. It holds neither `:` nor `|` nor `/`, which part handles and versions."""
     entry = entry_of(code)
     if entry is None:
-        return code.co_name
+        return _function(code)
     decoded = decode(entry.code)
     title = _place(decoded, entry.offset)
     twins = {o for o in _places_like(decoded, entry.offset) if _place(decoded, o) == title}
     span = _span(decoded, entry.offset)
     column = f", column {span.col + 1}" if len(twins) > 1 and span else ""
-    return f"{entry.code.co_name}, resumed {title}{column}"
+    return f"{_function(entry.code)}, resumed {title}{column}"
+
+
+def _function(code: CodeType) -> str:
+    """`f`, or `Net.forward` for a method: without the functions that it was defined in."""
+    return code.co_qualname.rpartition("<locals>.")[2]
 
 
 def _place(decoded: Decoded, offset: int) -> str:
@@ -40,8 +45,20 @@ def _place(decoded: Decoded, offset: int) -> str:
     if before is None or before.span is None or before.op.startswith(_JUMPS):
         here = decoded.instructions[decoded.index_of_offset[offset]].span
         return f"at line {here.line}" if here else f"at offset {offset}"
-    name = _NAMED.match(_text(before.span))
-    return f"after line {before.span.end_line}" + (f" ({name[1]})" if name else "")
+    name = _name(_text(before.span))
+    return f"after line {before.span.end_line}" + (f" ({name})" if name else "")
+
+
+def _name(text: str) -> str:
+    """What is called: `item` of `x.sum().item()`, `print` of `print("a")`; "" where it has no name."""
+    callee, depth = text, 0
+    for at in range(len(text) - 1 if text.endswith(")") else -1, -1, -1):
+        depth += {")": 1, "(": -1}.get(text[at], 0)
+        if not depth:
+            callee = text[:at]
+            break
+    found = _NAME.search(callee)
+    return found[0].lstrip(".") if found else ""
 
 
 def _before(decoded: Decoded, offset: int) -> Instruction | None:

@@ -32,6 +32,7 @@ class StageCheck:
     max_error: float
     tolerance: float
     outputs: int
+    version: str = ""  # of which frame, where several are checked together
 
     @property
     def ok(self) -> bool:

@@ -1,4 +1,5 @@
-"""One run of real JupyterLab in Chromium: a cell is run, the panes appear, a click reaches Python."""
+"""One run of real JupyterLab in Chromium: a cell is run, the panes appear, a click reaches Python; notebooks that
+were saved, with trust and without."""
 
 from __future__ import annotations
 
@@ -80,6 +81,8 @@ def saved(tmp_path: Path, env: dict[str, str]) -> None:
     nbformat.write(notebook, tmp_path / "work" / "saved.ipynb")
     command = [sys.executable, "-m", "jupyter", "trust", str(tmp_path / "work" / "saved.ipynb")]
     subprocess.run(command, env=env, check=True, capture_output=True)
+    notebook.cells[2].source += "  # as it came by mail: nobody trusts it yet"
+    nbformat.write(notebook, tmp_path / "work" / "untrusted.ipynb")
 
 
 def wait_for(url: str, log: Path) -> None:
@@ -128,6 +131,12 @@ def test_a_click_in_jupyterlab_reaches_python(lab: str, tmp_path: Path) -> None:
         page.wait_for_selector(".ct-widget[data-ready]", timeout=60_000)  # no cell was run
         page.wait_for_selector(".ct-line.chosen")
         assert "torch.sin" in page.locator(".ct-line.chosen").inner_text()
+        page.goto(lab.format("untrusted.ipynb"), wait_until="domcontentloaded")
+        page.wait_for_selector("text=This is the static view", timeout=60_000)
+        shown = page.locator(".jp-OutputArea-output").first.inner_text()
+        assert "f: 1 graph, 0 breaks" in shown and "a = torch.sin(x)" in shown
+        assert "come back when the cell is run again" in shown
+        assert page.locator(".ct-widget").count() == 0
         assert outside == []
 
 

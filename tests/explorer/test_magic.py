@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,13 @@ BAD = {
     "\n   \n": ("the cell is empty", 1),
     " f(x)\ndef f(x:\n    return x": ("SyntaxError", 2),
     " f(x)\na = 1\n1 / 0\ndef f(x): return x": ("ZeroDivisionError: division by zero", 3),
+    " f(x)\n  ": ("the cell is empty", 1),
+    " f(x)\ndef f(x):\n    return x +": ("SyntaxError: invalid syntax", 3),
+    "\nprint('before')\nraise ValueError('no <b>luck</b>')": ("ValueError: no <b>luck</b>", 3),
+    "\nclass A:\n    pass": ("defines no function and calls none", 1),
+    "\ndef f(x): return x\nf(x, *None)": ("fails: TypeError", 3),
+    "\ndef f(x): return x\nf(**3)": ("fails: TypeError: 'int' object is not iterable", 3),
+    "\ndef f(x): return x\nf(k=1 / 0)": ("the example '1 / 0' fails: ZeroDivisionError", 3),
     "\na = 1": ("defines no function and calls none", 1),
     "\ndef f(x): return x\ndef g(x): return x": ("several functions (f, g)", 1),
     "\ndef f(x): return x": ("f takes arguments: put the call", 1),
@@ -131,6 +140,19 @@ def test_bad_input_is_answered_with_the_cells_own_line(shell: Shell, cell: str) 
     assert f"Cell In[{shell.ip.execution_count - 1}], line {line}" in shown
 
 
+def test_what_a_cell_prints_and_assigns_stays(shell: Shell) -> None:
+    report = shell.run("%%compile\nprint('hello')\nkept = 41\ndef f(x):\n    return x + kept\nf(x)")
+    assert shell.shown.stdout.startswith("hello\n") and shell.ip.user_ns["kept"] == 41
+    assert isinstance(report, Report) and report.result[0, 0] == 42
+    shell.error("%%compile f(x)\nkept = 7\nraise KeyError('late')")
+    assert shell.ip.user_ns["kept"] == 7  # as in any cell: what ran before the error has run
+
+
+def test_a_class_as_the_example_is_answered_with_the_way_to_an_object(shell: Shell) -> None:
+    shown = shell.error("%%compile\nclass M(torch.nn.Module):\n    pass\nM()")
+    assert "CC009" in shown and "Make the object first" in shown
+
+
 def test_an_error_deeper_down_says_where_it_was_raised(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "deep.py").write_text("def fails(x):\n    raise KeyError('k')\n")
     shell.run(f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import deep")
@@ -161,6 +183,23 @@ def test_the_line_is_split_where_the_call_begins() -> None:
     request = parse_line("--grad  --target cuda:80,cuda:90 f(x, k=[1,  2])")
     assert request.call == "f(x, k=[1,  2])" and request.many("--target") == ("cuda:80", "cuda:90")
     assert request.has("--grad") and not request.has("--quiet")
+
+
+def test_a_kernel_loads_the_stages_while_it_is_idle() -> None:
+    """The cell that loads the extension does not wait for it."""
+    script = """
+import asyncio, sys
+from IPython.core.interactiveshell import InteractiveShell
+async def kernel():
+    InteractiveShell.instance().run_line_magic("load_ext", "explorer")
+    print("compiler_core.driver" in sys.modules)
+    await asyncio.sleep(0.5)
+    print("compiler_core.driver" in sys.modules)
+asyncio.run(kernel())
+InteractiveShell.instance().run_line_magic("reload_ext", "explorer")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.split()[:2] == ["False", "True"], done.stderr
 
 
 def test_loading_twice_changes_nothing(shell: Shell) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from explored import break_report, handle_of, hostile, mlp_report, wave, wave_re
 
 import explorer
 from compiler_core.errors import GraphBreakError, OptionError
+from explorer.twin import html_twin
 
 
 def test_stages_print_and_run() -> None:
@@ -133,3 +135,37 @@ def test_twins_are_shown_everywhere_and_escape() -> None:
     assert data["text/plain"] == str(report)
     html = data["text/html"]
     assert "<script" not in html and "<img" not in html and "<svg" not in html and "&lt;img" in html
+
+
+class _Elements(HTMLParser):
+    """Every element and attribute of a text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.found |= {tag, *(f"{tag} {name}" for name, _ in attributes)}
+
+
+# What notebooks without trust, and pages of code hosts, leave of an output's HTML.
+KEPT = {"p", "b", "small", "code", "pre", "details", "details open", "summary", "table", "thead", "tbody", "tr",
+        "th", "td", "th style", "td style", "ul", "li"}  # fmt: skip
+
+
+@pytest.mark.parametrize("make", [wave_report, break_report, mlp_report])
+def test_the_static_view_needs_no_trust_and_says_how_to_get_the_panes_back(make) -> None:
+    html = html_twin(make())
+    elements = _Elements()
+    elements.feed(html)
+    assert elements.found <= KEPT
+    assert "come back when the cell is run again" in html
+    assert make().guards._repr_html_() in html
+
+
+def test_hostile_names_stay_text_in_every_table_and_line() -> None:
+    report = explorer.explore(hostile, torch.ones(2), name="<script>alert(1)</script>")
+    elements = _Elements()
+    elements.feed(html_twin(report))
+    assert elements.found <= KEPT
+    assert "<script>alert(1)</script>: 1 graph" in str(report)  # as text it is what it is
