@@ -1,8 +1,8 @@
 """What a frame is called where people read: by the user's function, and where it goes on after a break.
 
-In: a code object that is about to run. Out: `f` or `Net.forward`; `f, resumed after line 12 (print)` for the function that
-goes on behind a break, or `f, resumed at line 8` where the way to that place is a jump. The names that such
-functions have as code (`__resume_at_124_f`) count bytes of the bytecode, which say nothing to a reader.
+In: a code object that is about to run. Out: `f` or `Net.forward`; for what goes on behind a break
+`f, resumed after line 12 (print)`, or `f, resumed at line 8` where the way to that place is a jump. The names that
+such functions have as code (`__resume_at_124_f`) count bytes of the bytecode, which say nothing to a reader.
 """
 
 from __future__ import annotations

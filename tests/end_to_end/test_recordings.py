@@ -57,7 +57,7 @@ def test_nothing_outside_the_block_is_recorded():
     assert len(frame.versions) == len(recorder.compilations) == 1
 
 
-def test_functions_of_one_name_have_versions_of_different_names():
+def test_methods_of_one_name_are_told_apart_by_their_classes():
     class Left:
         def apply(self, x):
             return x * 2
@@ -71,6 +71,29 @@ def test_functions_of_one_name_have_versions_of_different_names():
             for kind, factor in ((Left, 2), (Right, 3)):
                 x = torch.full((3,), float(k))
                 assert torch.equal(cc.compile(kind().apply, options=STRICT)(x), x * factor)
+    names = [v.name for f in recorder.recording.frames for v in f.versions]
+    assert names == ["Left.apply/0", "Right.apply/0"]
+    assert names == list(recorder.compilations) == list(recorder.inputs)
+
+
+def test_functions_of_one_name_in_two_scopes_have_versions_of_different_names():
+    def left():
+        def apply(x):
+            return x * 2
+
+        return apply
+
+    def right():
+        def apply(x):
+            return x * 3
+
+        return apply
+
+    with cc.record(inputs=True) as recorder, compiling(graphs=2):
+        for fn, factor in ((left(), 2), (right(), 3)):
+            for k in range(3):
+                x = torch.full((3,), float(k))
+                assert torch.equal(cc.compile(fn, options=STRICT)(x), x * factor)
     names = [v.name for f in recorder.recording.frames for v in f.versions]
     assert names == ["apply/0", "apply/1"] == list(recorder.compilations) == list(recorder.inputs)
 
