@@ -273,6 +273,7 @@ def test_three_hundred_nodes_paint_and_click_in_time(browser, tmp_path: Path) ->
     write_report([("large", large(300))], tmp_path / "large.html")
     with page_of(browser) as page:
         opened(page, (tmp_path / "large.html").as_uri())
+        page.wait_for_function("performance.getEntriesByName('first-contentful-paint').length")
         paint = page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime")
         clicks = page.evaluate(
             """() => [20, 150, 280].map((n) => {

@@ -113,6 +113,7 @@ class Stage {
     if (!place) return;
     const { scrollTop, scrollLeft, clientHeight, clientWidth } = this.body;
     if (place.y < scrollTop || place.y + place.height > scrollTop + clientHeight) this.body.scrollTop = place.y - clientHeight / 3;
+    if (place === this.hit && !place.width) this.body.scrollLeft = 0; // a line is read from its beginning
     if (place.width && (place.x < scrollLeft || place.x + place.width > scrollLeft + clientWidth)) this.body.scrollLeft = place.x - clientWidth / 3;
   }
 
