@@ -163,13 +163,16 @@ def _alone(recorder: Recorder) -> Iterator[Recorder]:
         yield recorder
 
 
-def explain(fn: Callable[..., Any], **arguments: Any) -> Callable[..., Explanation]:
+def explain(fn: Callable[..., Any], *inputs: Any, **arguments: Any) -> Callable[..., Explanation]:
     """`explain(fn)(*args)` compiles and runs `fn` afresh and says what happened, as a value that prints.
 
     arguments: those of `compile`. An exception of `fn` itself is raised, as by a call.
-    Raises OptionError for what cannot be called and for other arguments.
+    Raises OptionError for what cannot be called, for other arguments, and for `explain(fn, *args)`.
     """
     check_callable("explain", fn)
+    if inputs:
+        what = "explain takes the function alone; pass its arguments behind: explain(fn)(x, y)"
+        raise OptionError(BAD_VALUE, what)
     check_names("explain", arguments, _DEFAULTS)
     asked = checked_request(**{**_DEFAULTS, **arguments})
 
@@ -181,6 +184,7 @@ def explain(fn: Callable[..., Any], **arguments: Any) -> Callable[..., Explanati
             _compiled(_afresh(original_of(fn)), request)(*args, **kwargs)
         return Explanation.of(recorder.recording, before, stats(), why_nothing(original_of(fn)))
 
+    explained.__qualname__ = f"explain({getattr(fn, '__name__', type(fn).__name__)})"
     return explained
 
 

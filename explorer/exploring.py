@@ -52,7 +52,7 @@ def explore(
     check_shown(show)
     given = {**(options or {}), "explore": True}
     if targets:
-        given["also"] = tuple(targets)
+        given["also"] = targets if isinstance(targets, str) else tuple(targets)  # a str is refused
     recorder = Recorder(explore=True, keeps_text=True, keeps_inputs=True)
     with SESSION.recording(recorder):
         compiled = cc.compile(_afresh(fn), backend=backend, fullgraph=fullgraph, options=given)

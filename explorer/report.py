@@ -75,6 +75,12 @@ class Report:
         return next(iter(self.compilations.values()))
 
     @property
+    def inputs(self) -> list[Any]:
+        """What the first graph was called with, parameters included: `report.capture.run(*report.inputs)`."""
+        self.code  # noqa: B018  raises in a report from a file
+        return list(next(iter(self._inputs.values()), ()))
+
+    @property
     def source(self) -> Section:
         """The program, with what was made of each line."""
         rows = [

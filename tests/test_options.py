@@ -78,6 +78,17 @@ def test_an_unknown_argument_is_refused_in_public_words(take, value) -> None:
         take(value, fullgrap=True)
 
 
+def test_arguments_of_the_function_stand_behind_explain() -> None:
+    with pytest.raises(OptionError, match=r"takes the function alone.*explain\(fn\)\(x, y\)"):
+        cc.explain(f, torch.ones(2))
+    assert "explain(f)" in repr(cc.explain(f))
+
+
+def test_one_target_as_a_text_is_refused_as_a_whole() -> None:
+    with pytest.raises(OptionError, match=r"'also' takes tuple.*not str \('cuda:90'\)"):
+        explorer.explore(f, torch.ones(2), targets="cuda:90")
+
+
 @pytest.mark.parametrize("arguments", [{"explore": "yes"}, {"inputs": 1}])
 def test_record_takes_switches_only(arguments) -> None:
     with pytest.raises(OptionError, match="takes True or False"):

@@ -34,6 +34,14 @@ def test_stages_print_and_run() -> None:
     assert "capture" in str(report.timings) and repr(report.joint) == report.joint
 
 
+def test_a_modules_stages_run_on_the_kept_inputs() -> None:
+    layer, x = torch.nn.Linear(4, 3), torch.randn(2, 4)
+    report = explorer.explore(layer, x)
+    assert len(report.inputs) == 3
+    for stage in (report.capture, report.forward, report.lower, report.fuse):
+        torch.testing.assert_close(stage.run(*report.inputs)[0], layer(x))
+
+
 def test_every_stage_is_within_tolerance() -> None:
     for report in (wave_report(), mlp_report(), break_report()):
         checks = report.check()
@@ -82,7 +90,12 @@ def test_saved_and_opened_it_says_the_same(tmp_path: Path) -> None:
     assert opened.name == "wave" and opened.recording == report.recording
     assert str(opened) == str(report) and opened.joint == report.joint
     assert opened.kernels["sin_cos_add_0"].ptx == report.kernels["sin_cos_add_0"].ptx
-    for use in (lambda: opened.code, opened.check, lambda: opened.joint.run(1)):
+    for use in (
+        lambda: opened.code,
+        lambda: opened.inputs,
+        opened.check,
+        lambda: opened.joint.run(1),
+    ):
         with pytest.raises(ValueError, match="from a file"):
             use()
     assert report.save(tmp_path / "wave.html").stat().st_size < 1_000_000
