@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Container
 
 import torch
 from torch import fx
 
 from compiler_core.autodiff.mincut import UNLIMITED
 from compiler_core.autodiff.sizes import hint_of
-from compiler_core.autodiff.vocabulary import is_fraction, is_pointwise, is_size, is_view
+from compiler_core.autodiff.vocabulary import is_fraction, is_pointwise, is_random, is_size, is_view
 
 __all__ = ["bytes_of", "can_recompute", "price"]
 
@@ -36,8 +37,11 @@ _CHEAP = {
 
 
 def can_recompute(node: fx.Node) -> bool:
-    """Whether the backward pass may compute the value again: pointwise, a view, cheap, a size."""
-    return (
+    """Whether the backward pass may compute the value again: pointwise, a view, cheap, a size.
+
+    Never what draws random numbers: it would draw others.
+    """
+    return not is_random(node) and (
         node.target is operator.getitem
         or node.target in _CHEAP
         or is_pointwise(node)
@@ -55,8 +59,8 @@ def bytes_of(node: fx.Node) -> int | None:
     return int(count) if isinstance(count, int) else None
 
 
-def price(node: fx.Node, outputs: frozenset[fx.Node]) -> int:
-    """What saving the node costs, in bytes of traffic; UNLIMITED if it cannot be saved.
+def price(node: fx.Node, outputs: frozenset[fx.Node], remade: Container[fx.Node] = ()) -> int:
+    """What saving the node costs, in bytes of traffic; UNLIMITED if it cannot be saved, or is `remade`.
 
     A view is not saved but what it is a view of, nor a fraction of sizes but the sizes. An input that is overwritten is saved as a copy. A
     parameter lives anyway. A value that only the backward pass uses is computed there if that costs no more.
@@ -67,7 +71,7 @@ def price(node: fx.Node, outputs: frozenset[fx.Node]) -> int:
         return UNLIMITED
     if is_size(node):
         return 1
-    if not isinstance(node.meta.get("val"), torch.Tensor) or is_view(node):
+    if not isinstance(node.meta.get("val"), torch.Tensor) or is_view(node) or node in remade:
         return UNLIMITED
     traffic = _traffic(node) * (1 if _is_in_memory(node, outputs) else 2)
     return 1 + traffic + (1 if node.meta.get("phase") == "backward" else 0)

@@ -23,6 +23,12 @@ from compiler_core.autodiff.batch_norm import (
     batch_norm_without_running,
 )
 from compiler_core.autodiff.borrowed import decomposition_table
+from compiler_core.autodiff.draws import (
+    bernoulli,
+    native_dropout,
+    native_dropout_backward,
+    random_from,
+)
 from compiler_core.autodiff.layout import like
 
 __all__ = ["FROM_TORCH", "OURS", "decompositions"]
@@ -145,6 +151,10 @@ OURS: dict[Any, Callable[..., Any]] = {
     _aten.repeat.default: cat_of_repeats,
     _aten._conj.default: conjugated,
     _aten._neg_view.default: negated,
+    _aten.bernoulli.p: bernoulli,
+    _aten.native_dropout.default: native_dropout,
+    _aten.native_dropout_backward.default: native_dropout_backward,
+    getattr(_aten.random, "from"): random_from,
 }
 
 

@@ -9,21 +9,26 @@ runs again in eager, and its gradient is taken by torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
 
 from compiler_core.autodiff.refusals import DOUBLE_BACKWARD
 from compiler_core.errors import NotSupportedYet
+from compiler_core.randomness import Generators
 from compiler_core.stages import Joint
 
 __all__ = ["differentiate_again", "version_of"]
 
 
 def differentiate_again(
-    joint: Joint, inputs: Sequence[Any], versions: Sequence[int], tangents: Sequence[Any]
-) -> tuple[Any, ...]:
+    joint: Joint, inputs: Sequence[Any], versions: Sequence[int], drawn: Generators | None,
+    tangents: Sequence[Any],
+) -> tuple[Any, ...]:  # fmt: skip
     """Gradients of `joint.diff_inputs`, with a graph if grad mode is on. `inputs` are weak references to the call's own.
+
+    drawn: where the generators stood when the graph ran, if it draws: the same numbers are drawn again.
 
     Raises NotSupportedYet CC207 when the inputs are gone or changed, or the graph writes to one.
     """
@@ -31,7 +36,7 @@ def differentiate_again(
     _check(joint, inputs, alive, versions)
     assert joint.captured is not None
     is_on_inside = joint.graph.meta.get("differentiates_without_grad", False)
-    with torch.set_grad_enabled(not is_on_inside):
+    with torch.set_grad_enabled(not is_on_inside), drawn.restored() if drawn else nullcontext():
         outputs = joint.captured(*alive)
     chosen = [(outputs[n], t) for n, t in zip(joint.diff_outputs, tangents) if t is not None]
     leaves = [alive[number] for number in joint.diff_inputs]

@@ -20,15 +20,19 @@ __all__ = ["extract"]
 
 
 def extract(
-    module: fx.GraphModule, inputs: Sequence[fx.Node], outputs: Sequence[Any], name: str
-) -> fx.GraphModule:
-    """The part of `module` that computes `outputs` (nodes, numbers or None) from `inputs`."""
+    module: fx.GraphModule, inputs: Sequence[fx.Node], outputs: Sequence[Any], name: str,
+    also: Sequence[fx.Node] = (),
+) -> fx.GraphModule:  # fmt: skip
+    """The part of `module` that computes `outputs` (nodes, numbers or None) from `inputs`.
+
+    also: nodes that run though nobody may need their values, because they draw random numbers.
+    """
     graph = fx.Graph()
     new: dict[fx.Node, fx.Node] = {}
     for node in inputs:
         new[node] = graph.placeholder(node.name)
         new[node].meta = _meta(node)
-    needed = _needed(inputs, outputs)
+    needed = _needed(inputs, [*outputs, *also])
     for node in module.graph.nodes:
         if node in needed and _has_own_place(node, name):
             _copy_with_operands(graph, node, new)

@@ -18,6 +18,7 @@ from torch import fx
 from torch.utils import _pytree as pytree
 
 from compiler_core.autodiff.borrowed import sequence_number, to_functional, unwrap
+from compiler_core.autodiff.draws import dropout
 from compiler_core.autodiff.interpolate import interpolate
 from compiler_core.autodiff.ledger import Ledger, capture_handle
 from compiler_core.autodiff.linear_algebra import CHECKED
@@ -27,11 +28,13 @@ from compiler_core.autodiff.softshrink import softshrink
 
 __all__ = ["SUBSTITUTES", "Forward", "Input", "functional_input"]
 
-# Functions that torch takes apart above autograd, into less than what can be made of them.
+# Functions that torch takes apart above autograd, into other or less than what can be made of them.
 SUBSTITUTES: dict[Any, Any] = {
     torch.nn.functional.interpolate: interpolate,
     torch.nn.functional.softshrink: softshrink,
     **CHECKED,
+    torch.nn.functional.dropout: dropout,
+    torch.dropout: dropout,
 }
 
 

@@ -15,12 +15,13 @@ from typing import Any
 import torch
 from torch import fx
 
+from compiler_core.autodiff.checkpoints import Remade, remade_by
 from compiler_core.autodiff.costs import bytes_of, can_recompute, price
 from compiler_core.autodiff.extract import extract
 from compiler_core.autodiff.mincut import UNLIMITED, Network
 from compiler_core.autodiff.missing_sizes import missing_sizes
 from compiler_core.autodiff.own_memory import give_own_memory
-from compiler_core.autodiff.vocabulary import is_fraction, is_size, is_view
+from compiler_core.autodiff.vocabulary import is_fraction, is_random, is_size, is_view
 from compiler_core.options import Context
 from compiler_core.provenance import handle
 from compiler_core.stages import Joint, Partitioned, Saved
@@ -47,7 +48,7 @@ def partition(joint: Joint, context: Context) -> Partitioned:
     records = tuple(
         Saved(n.name, bytes_of(n), _reason(n, context.options.recompute)) for n in saved
     )
-    _record(context, records, forward, backward)
+    _record(context, parts.remade, records, forward, backward)
     return Partitioned(joint, forward, backward, records)
 
 
@@ -60,6 +61,7 @@ class _Parts:
     results: tuple[Any, ...]
     gradients: tuple[Any, ...]
     late: frozenset[fx.Node]  # depend on a tangent
+    remade: Remade  # made again because checkpoints ask for it
     values: tuple[fx.Node, ...]  # do not, and the backward pass uses them, in order
 
     @classmethod
@@ -77,7 +79,7 @@ class _Parts:
         used = _ancestors(o for o in outputs[end:] if isinstance(o, fx.Node))
         return cls(
             tuple(inputs[: joint.primals]), tuple(inputs[joint.primals :]), tuple(results),
-            tuple(outputs[end:]), frozenset(late), tuple(n for n in nodes if n in used and n not in late),
+            tuple(outputs[end:]), frozenset(late), remade_by(joint, results), tuple(n for n in nodes if n in used and n not in late),
         )  # fmt: skip
 
 
@@ -100,8 +102,8 @@ def _choose(parts: _Parts, recompute: bool) -> list[fx.Node]:
     network.edge("forward", "backward", 0)
     for node in parts.values:
         enter, leave = (node, "in"), (node, "out")
-        network.edge(enter, leave, price(node, outputs))
-        if node.op == "placeholder" or (_is_forward_only(node, recompute)):
+        network.edge(enter, leave, price(node, outputs, parts.remade.inside))
+        if node.op == "placeholder" or _is_forward_only(node, parts, recompute):
             network.edge("forward", enter, UNLIMITED)
         for user in node.users:
             if user in values:
@@ -114,11 +116,13 @@ def _choose(parts: _Parts, recompute: bool) -> list[fx.Node]:
     return sorted(saved, key=lambda n: not is_size(n))
 
 
-def _is_forward_only(node: fx.Node, recompute: bool) -> bool:
+def _is_forward_only(node: fx.Node, parts: _Parts, recompute: bool) -> bool:
     """Traced in the forward pass and not to be computed a second time."""
     if node.meta["phase"] == "backward" or node.op == "get_attr":
         return False
     if is_view(node) or is_fraction(node):
+        return False
+    if node in parts.remade.lines:
         return False
     return not (recompute and can_recompute(node))
 
@@ -127,7 +131,8 @@ def _forward(joint: Joint, parts: _Parts, saved: Sequence[fx.Node]) -> fx.GraphM
     """The forward graph. `meta["mutated"]` pairs inputs with the results that may be written into
     them straight away: new values without a gradient (the others are copied in by autograd).
     """
-    module = extract(joint.graph, parts.primals, [*parts.results, *saved], "Forward")
+    draws = [n for n in joint.graph.graph.nodes if is_random(n) and n not in parts.late]
+    module = extract(joint.graph, parts.primals, [*parts.results, *saved], "Forward", draws)
     module.meta["mutated"] = tuple(
         (given, joint.outputs + position)
         for position, given in enumerate(joint.mutated)
@@ -158,17 +163,21 @@ def _reason(node: fx.Node, recompute: bool) -> str:
         return "a parameter, it lives anyway" if is_parameter else "an input, kept as it is"
     if not recompute:
         return "recomputation is off"
+    if is_random(node):
+        return "random numbers are drawn once"
     if not can_recompute(node):
         return f"{node.target} is not computed twice"
     return "costs less than what it would be computed from"
 
 
 def _record(
-    context: Context, saved: Sequence[Saved], forward: fx.GraphModule, backward: fx.GraphModule
-) -> None:
+    context: Context, remade: Remade, saved: Sequence[Saved], forward: fx.GraphModule,
+    backward: fx.GraphModule,
+) -> None:  # fmt: skip
     for record in saved:
         about = [handle("joint", record.node)]
         context.recorder.decide("save", about, "saved", record.reason, bytes=record.bytes)
+    lines = {node.name: line for node, line in remade.lines.items()}
     made = {n.name: n for n in forward.graph.nodes if n.op == "call_function"}
     for node in backward.graph.nodes:
         if node.name in made and node.op == "call_function":
@@ -176,6 +185,12 @@ def _record(
             is_tensor = isinstance(node.meta.get("val"), torch.Tensor)
             context.recorder.decide(
                 "recompute", [handle("joint", node.name)], "recomputed",
-                f"{node.target} costs less than to save its result",
+                _why_made_again(node, lines),
                 bytes=bytes_of(made[node.name]) if is_tensor else 0,
             )  # fmt: skip
+
+
+def _why_made_again(node: fx.Node, lines: dict[str, str]) -> str:
+    if node.name in lines:
+        return f"the checkpoint at {lines[node.name]} asks for it"
+    return f"{node.target} costs less than to save its result"

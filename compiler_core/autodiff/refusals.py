@@ -9,16 +9,16 @@ from __future__ import annotations
 from compiler_core.errors import InternalError, Kind, register
 
 __all__ = [
-    "ALIASED_MUTATION", "DOUBLE_BACKWARD", "LEAF_MUTATION", "METADATA_MUTATION", "NESTED_GRAD",
-    "OUTPUT_ALIAS", "RANDOM", "TRACE_FAILED", "refuse",
+    "ALIASED_MUTATION", "DOUBLE_BACKWARD", "DRAWS_LOST", "LEAF_MUTATION", "METADATA_MUTATION", "NESTED_GRAD",
+    "OUTPUT_ALIAS", "TRACE_FAILED", "refuse",
 ]  # fmt: skip
 
-RANDOM = register(
+DRAWS_LOST = register(
     "CC201",
-    "a random operator is in the graph",
-    "Its numbers would have to be the same in the forward pass and in every recomputation, and "
-    "the generator's state the same as after eager; the graph breaks before such an operator.",
-    "Draw random numbers outside the compiled function, or set p=0 / eval() for dropout.",
+    "the traced graph does not draw random numbers as often as the captured one",
+    "An operator is taken apart by torch into something that draws at other times; running it would "
+    "give other numbers than eager and leave the generator in another state.",
+    "Draw the numbers with an operator of their own, or keep this one outside the compiled function.",
 )
 ALIASED_MUTATION = register(
     "CC202",

@@ -3,7 +3,7 @@
 In: the graph that `make_fx` wrote and the facts learned while it did. Out: a `Joint`.
 
 Establishes: placeholders are the captured inputs under their names, then tangents; only nodes that
-an output needs; no aliases or no-op views; no random operator; origins and phase on
+an output needs and those that draw random numbers; no aliases or no-op views; origins and phase on
 every node.
 Keeps: order, names, values, `meta["val"]`.
 """
@@ -20,7 +20,7 @@ from torch.utils import _pytree as pytree
 
 from compiler_core.autodiff.ledger import Ledger
 from compiler_core.autodiff.outputs import OutputPlan
-from compiler_core.autodiff.refusals import RANDOM, TRACE_FAILED, refuse
+from compiler_core.autodiff.refusals import DRAWS_LOST, TRACE_FAILED, refuse
 from compiler_core.autodiff.sizes import same_sizes
 from compiler_core.autodiff.vocabulary import is_random
 from compiler_core.provenance import synthetic, union
@@ -46,7 +46,11 @@ class Facts:
 
 
 def joint(captured: Captured, traced: fx.GraphModule, ledger: Ledger, facts: Facts) -> Joint:
-    """The Joint of a trace. Raises InternalError CC201 when a random operator is needed."""
+    """The Joint of a trace.
+
+    Raises InternalError CC206 for a value with a lazy bit, CC201 when draws are missing or too many.
+    """
+    _check_draws(captured.graph.graph, traced.graph)
     builder = _Builder(captured, traced, ledger, facts)
     graph = builder.build()
     plan = facts.plan
@@ -56,6 +60,14 @@ def joint(captured: Captured, traced: fx.GraphModule, ledger: Ledger, facts: Fac
         aliases=plan.aliases, views=plan.views, hidden=len(plan.hidden), reaches=facts.reaches,
         captured=captured.graph,
     )  # fmt: skip
+
+
+def _check_draws(captured: fx.Graph, traced: fx.Graph) -> None:
+    """Only where the capture counted: it notes on each node how often the operators under it draw."""
+    known = [node.meta["draws"] for node in captured.nodes if "draws" in node.meta]
+    found = sum(map(is_random, traced.nodes))
+    if known and found != sum(known):
+        raise refuse(DRAWS_LOST, f"{sum(known)} draws captured, {found} traced")
 
 
 class _Builder:
@@ -73,7 +85,7 @@ class _Builder:
         nodes = list(self._traced.graph.nodes)
         result = nodes[-1]
         outputs = pytree.tree_leaves(result.args[0], is_leaf=lambda x: x is None)
-        needed = _needed(outputs)
+        needed = _needed([*outputs, *filter(is_random, nodes)])
         self._placeholders([n for n in nodes if n.op == "placeholder"])
         for node in nodes:
             if node in needed and node.op != "placeholder":
@@ -97,8 +109,6 @@ class _Builder:
             self._new[node] = new
 
     def _copy(self, node: fx.Node) -> None:
-        if node.op == "call_function" and is_random(node):
-            raise refuse(RANDOM, f"{node.target} from {', '.join(sorted(node.meta['origins']))}")
         if _is_same_value(node):
             self._new[node] = self._new[node.args[0]]  # type: ignore[index]
             return

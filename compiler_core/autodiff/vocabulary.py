@@ -11,6 +11,8 @@ import operator
 import torch
 from torch import fx
 
+from compiler_core.randomness import draws_numbers
+
 __all__ = ["is_fraction", "is_pointwise", "is_random", "is_size", "is_view"]
 
 _aten = torch.ops.aten
@@ -48,18 +50,5 @@ def is_fraction(node: fx.Node) -> bool:
 
 
 def is_random(node: fx.Node) -> bool:
-    """Draws random numbers. Attention with dropout_p = 0 is tagged so, and is not."""
-    if not isinstance(node.target, torch._ops.OpOverload):
-        return False
-    if torch.Tag.nondeterministic_seeded not in node.target.tags:
-        return False
-    return _dropout(node) != 0.0
-
-
-def _dropout(node: fx.Node) -> object:
-    assert isinstance(node.target, torch._ops.OpOverload)
-    for position, argument in enumerate(node.target._schema.arguments):
-        if argument.name == "dropout_p":
-            given = node.args[position] if position < len(node.args) else argument.default_value
-            return node.kwargs.get("dropout_p", given)
-    return None
+    """Draws random numbers."""
+    return node.op == "call_function" and draws_numbers(node.target, node.args, node.kwargs)

@@ -54,10 +54,10 @@ OPCODE = register(
 )
 RANDOM = register(
     "CC106",
-    "a random operator",
-    "It must draw from the generator in the same order as eager, so it runs natively.",
+    "a random operator that no graph can hold",
+    "Graphs draw from torch's default generators, into dense tensors; this one asks for more, so it runs natively.",
+    "Draw into a new tensor, from the default generator (torch.manual_seed sets its state).",
     "Pass the random tensor in as an argument.",
-    "Call .eval() on modules with dropout when you do not train.",
 )
 DATA_SHAPE = register(
     "CC107",

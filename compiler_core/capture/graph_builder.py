@@ -32,6 +32,7 @@ from compiler_core.capture.breaks import (
     LAZY_BIT,
     NOT_REBUILT,
     OPERATOR_RAISES,
+    RANDOM,
     SCALAR_READ,
     SUBCLASS,
     Break,
@@ -145,11 +146,14 @@ class GraphBuilder:
         lowered = {name: self.lower(value) for name, value in kwargs.items()}
         watch = Watch(frozenset(i.storage for i in self.inputs if i.storage is not None))
         result = self._execute(watch, op, target, fakes, {k: v for k, (_, v) in lowered.items()})
-        if not _has_tensor(result) and not watch.written:
+        if not (_has_tensor(result) or watch.written or watch.draws):
             return self._box(result, None)
         self._check_writes(watch)
+        if watch.draws and _name(target) in _DROPS_BETWEEN_LAYERS:
+            raise Break(RANDOM, f"{_name(target)} drops between its layers")
         node = self.graph.create_node(op, target, nodes, {k: n for k, (n, _) in lowered.items()})
         self._annotate(node, result)
+        node.meta["draws"] = watch.draws
         self.calls += 1
         self.is_under_handler |= self.trace.is_under_handler()
         self.trace.touch()
@@ -204,6 +208,8 @@ class GraphBuilder:
                 return {k: n for k, (n, _) in parts.items()}, {k: f for k, (_, f) in parts.items()}
             case ObjectValue() if isinstance(value.real, type):
                 return value.real, value.real
+            case ObjectValue() if isinstance(value.real, torch.Generator):
+                raise Break(RANDOM, "it draws from a generator of the program's own")
             case ObjectValue() if isinstance(value.real, enum.IntEnum):
                 return int(value.real), int(value.real)
         raise Break(NOT_REBUILT, f"{value.describe()} as an argument of a tensor operation")
@@ -281,6 +287,13 @@ class GraphBuilder:
 
     # ------------------------------------------------------------------ end
 
+    def storages(self) -> set[int]:
+        """The memory of every tensor of the graph so far."""
+        return {storage_of(value.fake) for value in self._by_fake.values()}
+
+    def input_storages(self) -> set[int]:
+        return {entry.storage for entry in self.inputs if entry.storage is not None}
+
     def written_inputs(self) -> list[Input]:
         return [entry for entry in self.inputs if entry.storage in self.written]
 
@@ -308,6 +321,9 @@ class GraphBuilder:
             for entry in self.inputs
         )  # fmt: skip
 
+
+# Recurrent networks: taken apart by torch's own Python, they drop nothing.
+_DROPS_BETWEEN_LAYERS = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
 
 _DATA_DEPENDENT = (
     fake_tensor.DynamicOutputShapeException,

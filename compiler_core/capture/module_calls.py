@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture.attributes import get_attribute
-from compiler_core.capture.breaks import DISABLED, HOOKS, Break
+from compiler_core.capture.breaks import DISABLED, HOOKS, UNKNOWN_CALL, Break
 from compiler_core.capture.calls import _call_special, call, is_compiled
 from compiler_core.capture.comparisons import truth
 from compiler_core.capture.guard_predicates import active_request
 from compiler_core.capture.instances import class_lookup
+from compiler_core.capture.rules import rule
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import DictValue, TupleValue
@@ -41,6 +42,22 @@ def call_module(
         _refuse_other_request(real, called)
     elif called is not torch.nn.Module.__call__:
         return _call_special(trace, module, args, kwargs)
+    return _call_plain(trace, module, args, kwargs)
+
+
+@rule(torch.nn.Module._wrapped_call_impl, torch.nn.Module._call_impl)
+def _call_by_name(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """`module.__call__(…)` written out, or from a class that has a `__call__` of its own around it."""
+    module = trace.look(args[0]) if args else None
+    if not (isinstance(module, ObjectValue) and isinstance(module.real, torch.nn.Module)):
+        raise Break(UNKNOWN_CALL, "Module.__call__ of something else")
+    return _call_plain(trace, module, list(args[1:]), kwargs)
+
+
+def _call_plain(
+    trace: Trace, module: ObjectValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    real = module.real
     if isinstance(real, torch.jit.ScriptModule):
         raise Break(DISABLED, "a TorchScript module")
     if real._compiled_call_impl is not None:

@@ -35,8 +35,10 @@ def find_rule(real: Any) -> Rule | None:
         builtin_calls,
         builtin_containers,
         cached_calls,
+        checkpoints,
         copying,
         library_calls,
+        module_calls,
         reflection_calls,
         torch_rules,
     )

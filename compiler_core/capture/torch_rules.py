@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.compiler
 import torch.overrides
-import torch.utils.checkpoint
 
 from compiler_core.capture.breaks import AUTOGRAD, GLOBAL_STATE, UNKNOWN_CALL, Break
 from compiler_core.capture.comparisons import truth
@@ -32,8 +31,7 @@ _JIT: Any = torch.jit
 folds(torch.finfo, torch.iinfo, torch.device, torch.promote_types, torch.can_cast)
 folds(torch.is_autocast_enabled, torch.get_autocast_dtype)  # guarded for every frame
 breaks(
-    AUTOGRAD, torch.autograd.grad, torch.autograd.backward, torch.utils.checkpoint.checkpoint,
-    torch.inference_mode,
+    AUTOGRAD, torch.autograd.grad, torch.autograd.backward, torch.inference_mode,
 )  # fmt: skip
 breaks(
     GLOBAL_STATE, torch.set_default_dtype, torch.set_default_device, torch.use_deterministic_algorithms,

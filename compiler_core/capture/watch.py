@@ -1,7 +1,7 @@
 """What the ATen operators under one torch-level call do: draw random numbers, write to memory.
 
-In: operators, as a dispatch mode above the fake tensors. Out: the storages written to; a Break when
-an operator is random. One torch call may run many operators, and only they know for sure.
+In: operators, as a dispatch mode above the fake tensors. Out: the storages written to, and how
+often random numbers are drawn. One torch call may run many operators, and only they know for sure.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from compiler_core.capture.breaks import AUTOGRAD, DATA_SHAPE, RANDOM, UNKNOWN_CALL, Break
+from compiler_core.randomness import draws_numbers
 
 __all__ = ["Watch", "storage_of"]
 
 _REFUSED = {
     "aten::set_": "Tensor.set_", "aten::resize_": "Tensor.resize_", "aten::detach_": "Tensor.detach_",
 }  # fmt: skip
+_RANDOM_FROM = getattr(torch.ops.aten.random_, "from")
+_FILLS = (torch.ops.aten.bernoulli.p,)  # functional twins of what fills in place
 _INDEX_PUT = ("aten::index_put", "aten::index_put_", "aten::_index_put_impl_")
 
 
@@ -27,14 +30,23 @@ def storage_of(tensor: torch.Tensor) -> int:
     return int(tensor.untyped_storage()._cdata)
 
 
-def _is_random(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    if torch.Tag.nondeterministic_seeded not in func.tags:
-        return False
-    for index, argument in enumerate(func._schema.arguments):
-        if argument.name in ("dropout_p", "p"):
-            given = kwargs.get(argument.name, args[index] if index < len(args) else argument.default_value)  # fmt: skip
-            return bool(given != 0.0)
-    return True
+def _check_layout(func: Any, args: tuple[Any, ...]) -> None:
+    """Raises Break for draws that are not functional ones: numbers are drawn in the order of the memory
+    that they fill, and a new value fills dense memory in the order of its positions.
+    """
+    if func is _RANDOM_FROM and args[2] is None:
+        raise Break(RANDOM, "random_ up to the largest number of the type")
+    filled = args[0] if args and (func._schema.is_mutable or func in _FILLS) else None
+    if not isinstance(filled, torch.Tensor) or filled.is_contiguous():
+        return
+    if not (func is torch.ops.aten.bernoulli_.float and _is_mask(filled)):
+        raise Break(RANDOM, f"{func} on a tensor that is not contiguous")
+
+
+def _is_mask(filled: torch.Tensor) -> bool:
+    """Is it what dropout draws into on a CPU, dense as its input? That is a draw of its own."""
+    is_dense = torch.empty_like(filled).stride() == filled.stride()
+    return is_dense and filled.device.type == "cpu" and filled.dtype != torch.float64
 
 
 def _gathers_gradient(args: tuple[Any, ...]) -> bool:
@@ -57,20 +69,22 @@ def _is_inside(
 
 
 class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Records `written`, the storages that operators wrote to."""
+    """Records `written`, the storages that operators wrote to, and how often one `draws` random numbers."""
 
     def __init__(self, inputs: frozenset[int] = frozenset()) -> None:
         """inputs: the storages of the graph's inputs."""
         super().__init__()  # type: ignore[no-untyped-call]
         self._inputs = inputs
         self.written: set[int] = set()
+        self.draws = 0
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if _is_random(func, args, kwargs):
-            raise Break(RANDOM, str(func).removesuffix(".default"))
+        if draws_numbers(func, args, kwargs):
+            self.draws += 1
+            _check_layout(func, args)
         if func._schema.name in _INDEX_PUT and _gathers_gradient(args):
             raise Break(DATA_SHAPE, "the gradient of values that are put where a mask is true")
         if func._schema.name == "aten::as_strided":

@@ -2,7 +2,8 @@
 
 In: a `Compilation` and the inputs of its graph. Out: one `StageCheck` per runnable stage. The bound
 is DESIGN.md's promise 3: error ≤ max(2 × eager's own error, 4 ulp of the output's scale), where
-eager is the captured graph run by torch and the truth is the same graph run in float64.
+eager is the captured graph run by torch and the truth is the same graph run in float64. Every run starts
+from the same seed, and the truth is given the numbers that eager drew.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import torch
 from torch import fx
 
 from compiler_core.devtools.copies import copies_of, copy_of
+from compiler_core.devtools.replay import Draws, seeded
 from compiler_core.pipeline import Compilation, PartCode
 
 __all__ = ["StageCheck", "bounded_error", "check_stages"]
@@ -54,21 +56,39 @@ def check_stages(
 
     inputs: the captured graph's inputs (tensors, ints); they are copied, never written.
     """
-    joint = compilation.joint
-    outputs, gradients = _eager(compilation, inputs, None, seed)
-    truth = _eager(compilation, inputs, torch.float64, seed)
+    with seeded(seed):
+        return _check_stages(compilation, inputs, seed)
+
+
+def _check_stages(
+    compilation: Compilation, inputs: Sequence[Any], seed: int
+) -> tuple[StageCheck, ...]:
+    joint, drawn = compilation.joint, Draws()
+    with drawn:
+        outputs, gradients = _eager(compilation, inputs, None, seed)
+    with Draws(drawn.results):
+        truth = _eager(compilation, inputs, torch.float64, seed)
     tangents = _tangents([outputs[i] for i in joint.diff_outputs], seed)
     bounds = _bounds(outputs, truth[0]), _bounds(gradients, truth[1])
     both = [*bounds[0], *bounds[1]]
-    checks = [_check("capture", "", "", bounds[0], _fresh_run(compilation.captured.graph, inputs))]
-    checks.append(_check("joint", "", "", both, _joint_run(compilation, inputs, tangents)))
+    checks = [
+        _check("capture", "", "", bounds[0], _fresh_run(compilation.captured.graph, inputs, seed))
+    ]
+    checks.append(_check("joint", "", "", both, _joint_run(compilation, inputs, tangents, seed)))
     checks += _pair(
-        "partition", "", both, compilation, inputs, tangents, _graph_runner(compilation)
+        "partition", "", both, compilation, inputs, tangents, seed, _graph_runner(compilation)
     )
     for target, parts in compilation.targets.items():
         for stage, runner in _RUNNERS.items():
             checks += _pair(
-                stage, target, both, compilation, inputs, tangents, _part_runner(parts, runner)
+                stage,
+                target,
+                both,
+                compilation,
+                inputs,
+                tangents,
+                seed,
+                _part_runner(parts, runner),
             )
     return tuple(checks)
 
@@ -112,11 +132,12 @@ def _on_gpu(value: Any) -> Any:
 
 def _pair(
     stage: str, target: str, bounds: list[_Bound], compilation: Compilation,
-    inputs: Sequence[Any], tangents: Values, run: Runner,
+    inputs: Sequence[Any], tangents: Values, seed: int, run: Runner,
 ) -> list[StageCheck]:  # fmt: skip
     """Forward, then backward on what forward saved: both against the same truth."""
     joint = compilation.joint
     count = joint.outputs
+    torch.manual_seed(seed)
     results = list(run("forward", copies_of(inputs)))
     checks = [_check(stage, "forward", target, bounds[:count], results[:count])]
     if compilation.partitioned.backward is not None:
@@ -126,12 +147,16 @@ def _pair(
     return checks
 
 
-def _fresh_run(graph: fx.GraphModule, inputs: Sequence[Any]) -> Values:
+def _fresh_run(graph: fx.GraphModule, inputs: Sequence[Any], seed: int) -> Values:
+    torch.manual_seed(seed)
     return list(graph(*copies_of(inputs)))
 
 
-def _joint_run(compilation: Compilation, inputs: Sequence[Any], tangents: Values) -> Values:
+def _joint_run(
+    compilation: Compilation, inputs: Sequence[Any], tangents: Values, seed: int
+) -> Values:
     joint = compilation.joint
+    torch.manual_seed(seed)
     with torch.no_grad():
         results = list(joint.graph(*copies_of(inputs), *copies_of(tangents)))
     return results[: joint.outputs] + results[joint.outputs + len(joint.mutated) :]
@@ -144,6 +169,7 @@ def _eager(
     joint = compilation.joint
     leaves = [_leaf(value, dtype) for value in inputs]
     primals = [_not_leaf(v) if i in joint.mutated else v for i, v in enumerate(leaves)]
+    torch.manual_seed(seed)
     with torch.enable_grad() if joint.diff_inputs else torch.no_grad():
         outputs = list(compilation.captured.graph(*primals))
     if not joint.diff_outputs:

@@ -150,6 +150,17 @@ PROGRAMS: dict[str, Program] = {
 }  # fmt: skip
 
 
+# Rows of operators that draw random numbers: what is left of them draws too.
+DRAWN: dict[str, tuple[Callable[[T], T], tuple[Any, ...]]] = {
+    "dropout": (
+        lambda x: F.dropout(x.float(), 0.3),
+        (aten.native_dropout.default, aten.native_dropout_backward.default, aten.bernoulli.p),
+    ),
+    "feature_dropout": (lambda x: F.feature_alpha_dropout(x.float(), 0.3, True), (aten.bernoulli.p,)),
+    "random_": (lambda x: torch.empty_like(x).random_(2, 9) * x, (getattr(aten.random, "from"),)),
+}  # fmt: skip
+
+
 def flat(outputs: Any) -> tuple[Any, ...]:
     return tuple(outputs) if isinstance(outputs, tuple) else (outputs,)
 
@@ -199,13 +210,30 @@ def test_half_types_round_as_eager(fn: Any, staged: Any) -> None:
 
 
 def test_every_row_has_a_program() -> None:
-    tested = {op for _, _, ops in PROGRAMS.values() for op in ops}
+    tested = {op for _, *_, ops in (*PROGRAMS.values(), *DRAWN.values()) for op in ops}
     assert sorted(map(str, set(decompositions()) - tested)) == []
 
 
-@pytest.mark.parametrize("name", [n for n, (_, _, ops) in PROGRAMS.items() if ops])
+@pytest.mark.parametrize("name", DRAWN)
+def test_draws_are_those_of_eager(name: str, staged: Any) -> None:
+    fn, _ = DRAWN[name]
+    run = staged(fn, draw(3, 4))
+    for seed in range(3):
+        torch.manual_seed(seed)
+        (ours,) = run.call(x := draw(3, 4))
+        states = [torch.get_rng_state()]
+        torch.manual_seed(seed)
+        eager = fn(y := draw(3, 4))
+        states.append(torch.get_rng_state())
+        assert torch.equal(ours, eager) and torch.equal(*states)
+        one, two = torch.autograd.grad(ours.sum(), x), torch.autograd.grad(eager.sum(), y)
+        assert torch.equal(*one, *two)
+
+
+@pytest.mark.parametrize("name", [n for n, (*_, ops) in {**PROGRAMS, **DRAWN}.items() if ops])
 def test_the_program_reaches_the_row(name: str, staged: Any, monkeypatch: Any) -> None:
-    fn, make, ops = PROGRAMS[name]
+    fn, *_, ops = {**PROGRAMS, **DRAWN}[name]
+    make = PROGRAMS[name][1] if name in PROGRAMS else one
     called: set[Any] = set()
 
     def spied(op: Any, function: Callable[..., Any]) -> Callable[..., Any]:

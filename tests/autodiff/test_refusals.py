@@ -10,8 +10,10 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from compiler_core.autodiff import refusals
+from compiler_core.autodiff import refusals, trace_joint
 from compiler_core.errors import CATALOGUE, InternalError, Kind
+from compiler_core.options import Context, Options
+from compiler_core.recording import Recorder
 
 T = torch.Tensor
 
@@ -27,10 +29,13 @@ def draw(*shape: int, seed: int = 0, grad: bool = True) -> T:
     return torch.randn(shape, dtype=torch.double, generator=generator).requires_grad_(grad)
 
 
-@pytest.mark.parametrize("fn", [F.dropout, torch.rand_like, lambda x: x * torch.bernoulli(x)])
-def test_random_operators(fn: Any, staged: Any) -> None:
-    with pytest.raises(InternalError, match="CC201"):
-        staged(fn, draw(3))
+def test_a_draw_that_the_trace_lost(captured_of: Any) -> None:
+    """A captured node notes how often it draws; the trace must not draw more or less often."""
+    captured = captured_of(lambda x: F.dropout(x, 0.5, True), draw(3))
+    for node in captured.graph.graph.nodes:
+        node.meta["draws"] = 2 * (node.op == "call_function")
+    with pytest.raises(InternalError, match="CC201.*2 draws captured, 1 traced"):
+        trace_joint(captured, Context(Options(), Recorder()))
 
 
 def test_dropout_that_drops_nothing_is_not_random(staged: Any) -> None:

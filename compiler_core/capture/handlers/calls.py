@@ -104,4 +104,13 @@ def _set(frame: SymbolicFrame, function: FunctionValue, flag: int, value: Value)
         assert isinstance(value, DictValue)
         function.kwdefaults = {str(k): v for k, (_, v) in value.items.items()}
     else:
-        function.attributes["__annotations__"] = value
+        function.attributes["__annotations__"] = _annotations(frame, value)
+
+
+def _annotations(frame: SymbolicFrame, value: Value) -> Value:
+    """Names and annotations by turns, in a tuple, as the dict that the function has."""
+    flat = [frame.trace.look(item) for item in items_of(frame.trace, value)]
+    pairs = [
+        (name, what) for name, what in zip(flat[::2], flat[1::2]) if isinstance(name, Constant)
+    ]
+    return DictValue({name.real: (name, what) for name, what in pairs})
