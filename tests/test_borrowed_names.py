@@ -84,12 +84,17 @@ BORROWED = {
         torch._C._dynamo.eval_frame.set_code_exec_strategy torch._C._dynamo.eval_frame.set_eval_frame
         torch._C._dynamo.eval_frame.set_eval_frame_isolate_recompiles_id
         torch._C._dynamo.guards.RootGuardManager""",
+    "capture/module_calls.py": """
+        torch.nn.Module._call_impl torch.nn.Module._wrapped_call_impl""",
     "capture/torch_rules.py": """
         torch._C._get_tracing_state torch._C._has_torch_function torch._C._has_torch_function_unary
         torch._C._has_torch_function_variadic torch._C._is_any_autocast_enabled
         torch._C._log_api_usage_once torch._C._set_grad_enabled torch._assert torch._check""",
     "capture/watch.py": "torch.utils._python_dispatch.TorchDispatchMode",
     "compiled_module.py": "copyreg._reconstructor",
+    "devtools/replay.py": """
+        torch.utils._python_dispatch.TorchDispatchMode torch.utils._pytree.tree_leaves
+        torch.utils._pytree.tree_map_only""",
     "driver.py": """
         torch._C._functorch.peek_interpreter_stack torch._C._len_torch_dispatch_stack
         torch._C._len_torch_function_stack""",
