@@ -52,6 +52,15 @@ def _is_frozen(code: CodeType) -> bool:
     return code.co_filename.startswith(("<frozen", "<__array_function__", "<guards of"))
 
 
+def _is_named_tuple(code: CodeType) -> bool:
+    """The constructor that `collections.namedtuple` writes."""
+    return code.co_filename == "<string>" and "_tuple_new" in code.co_names
+
+
+def _is_text_that_runs_once(code: CodeType) -> bool:
+    return code.co_filename == "<string>" and code.co_name == "<module>"
+
+
 def _is_ours(code: CodeType) -> bool:
     return _lies_in(code.co_filename, _OURS) or code.co_filename.startswith("<cutaway ")
 
@@ -78,29 +87,32 @@ def _is_foreign(code: CodeType) -> bool:
     if "site-packages" not in parts and "dist-packages" not in parts:
         return False
     where = max(n for n, part in enumerate(parts) if part in ("site-packages", "dist-packages"))
-    return parts[where + 1].removesuffix(".py") in FOREIGN
+    package = parts[where + 1].removesuffix(".py")
+    return package in FOREIGN or package.startswith("__editable__")  # finds modules for `import`
 
 
 FOREIGN = frozenset(
-    ("numpy", "triton", "sympy", "bytecode", "IPython", "ipykernel", "jupyter_client", "traitlets",
+    ("numpy", "_distutils_hack", "triton", "sympy", "bytecode", "IPython", "ipykernel", "jupyter_client", "traitlets",
      "tornado", "zmq", "debugpy", "pytest", "_pytest", "pluggy", "hypothesis", "typing_extensions",
      "tqdm", "rich", "filelock", "jinja2")
 )  # fmt: skip
 
 RULES = (
-    Rule(_is_suspended, "a generator or coroutine is suspended and resumed; its callers inline it"),
-    Rule(_is_no_function, "the body of a class or module runs once"),
-    Rule(_is_comprehension, "a comprehension belongs to the function around it"),
     Rule(_runs_natively, "made by the compiler to run one part of a function natively"),
     Rule(_is_frozen, "code without a source file belongs to Python, numpy or a guard"),
+    Rule(_is_named_tuple, "the constructor of a named tuple, which is modelled"),
+    Rule(_is_text_that_runs_once, "a text that exec() or eval() was given"),
     Rule(_is_ours, "the compiler's own code, or code that it wrote"),
     Rule(_is_torch, "torch's own code, but for the forward methods of its modules"),
     Rule(_is_standard_library, "the standard library holds no tensor programs"),
     Rule(_is_foreign, "a package that holds no tensor programs"),
+    Rule(_is_comprehension, "a comprehension belongs to the function around it"),
+    Rule(_is_suspended, "a generator or coroutine is suspended and resumed; its callers inline it"),
+    Rule(_is_no_function, "the body of a class or module runs once"),
 )
 
 # Reasons that say nothing about the user's program: such frames are not counted as skipped.
-ABOUT_LIBRARIES = frozenset(rule.reason for rule in RULES[2:])
+ABOUT_LIBRARIES = frozenset(rule.reason for rule in RULES[:-2])
 
 _OURS = str(Path(__file__).resolve().parents[1])
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})

@@ -1,6 +1,7 @@
 """Which frames are left to eager, each with its reason."""
 
 import ast
+import collections
 import contextlib
 import dataclasses
 import json
@@ -15,6 +16,9 @@ from compiler_core.capture.skip import RULES, reason_to_skip
 
 def generator():
     yield 1
+
+
+Pair = collections.namedtuple("Pair", "a b")
 
 
 async def coroutine():
@@ -49,7 +53,9 @@ CASES = [
      else torch.nn.functional.softmax.__code__, "torch's own"),
     (torch.nn.Linear.reset_parameters.__code__, "torch's own"),
     (json.dumps.__code__, "standard library"),
-    (ast.walk.__code__, "generator"),
+    (ast.walk.__code__, "standard library"),
+    (Pair.__new__.__code__, "named tuple"),
+    (compile("x = 1", "<string>", "exec"), "exec()"),
     (dataclasses.replace.__code__, "standard library"),
     (contextlib.ExitStack.pop_all.__code__, "standard library"),
     (in_file("/x/lib/python3.11/site-packages/numpy/core/a.py"), "holds no tensor programs"),

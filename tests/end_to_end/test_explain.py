@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -155,3 +157,18 @@ def test_arguments_of_compile_count():
         cc.explain(wave, options={"nonsense": 1})
     with compiling(graphs=1, ops_generated=0):
         assert cc.explain(wave, backend="eager")(torch.ones(2), torch.ones(2)).graphs == 1
+
+
+def test_what_libraries_run_by_themselves_is_no_skipped_frame():
+    """Printing a tensor imports modules and makes named tuples, while interception is on."""
+    program = """
+import torch, compiler_core as cc
+def f(x):
+    print(x.sum())
+    return x * 2
+found = cc.explain(f)(torch.randn(4))
+assert len(found.versions) == 2, found.versions
+assert found.skipped == () and len(found.breaks) == 1, found
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
