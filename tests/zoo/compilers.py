@@ -1,12 +1,13 @@
 """The compilers that the zoo runs under, and what each says of its graphs and breaks.
 
 In: a name and a model. Out: `Watched`: the compiled model and a function that gives the counts so far
-(`graphs`, `breaks`: [kind, line] pairs, `guards`, …), so that the difference around a call is that call's.
+(`graphs`, `breaks`: [kind, reason, line, inner line], `guards`, …); the difference around a call is that call's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,27 +24,27 @@ class Watched:
     facts: Callable[[], dict[str, Any]]
 
 
-def _cutaway(model: torch.nn.Module, backend: str = "cutaway") -> Watched:
+@contextmanager
+def _cutaway(model: torch.nn.Module, backend: str = "cutaway") -> Iterator[Watched]:
     import compiler_core as cc
 
-    scope = cc.record()
-    recording = scope.__enter__().recording
-    compiled = cc.compile(model, backend=backend, options={"strict": True})
+    with cc.record() as recorder:
+        recording = recorder.recording
 
-    def facts(scope: Any = scope) -> dict[str, Any]:  # a scope that is dropped ends
-        versions = [v for frame in recording.frames for v in frame.versions]
-        decisions = [d for v in versions for d in v.decisions]
-        now = cc.stats()
-        return {
-            "graphs": now.graphs,
-            "fallbacks": now.fallbacks,
-            "recompiles": now.recompiles,
-            "guards": sum(len(v.guards) for v in versions),
-            "breaks": [_cutaway_break(d) for d in decisions if d.kind == "break"],
-            "skipped": [[f.name, f.skipped] for f in recording.frames if f.skipped],
-        }
+        def facts() -> dict[str, Any]:
+            versions = [v for frame in recording.frames for v in frame.versions]
+            decisions = [d for v in versions for d in v.decisions]
+            now = cc.stats()
+            return {
+                "graphs": now.graphs,
+                "fallbacks": now.fallbacks,
+                "recompiles": now.recompiles,
+                "guards": sum(len(v.guards) for v in versions),
+                "breaks": [_cutaway_break(d) for d in decisions if d.kind == "break"],
+                "skipped": [[f.name, f.skipped] for f in recording.frames if f.skipped],
+            }
 
-    return Watched(compiled, facts)
+        yield Watched(cc.compile(model, backend=backend, options={"strict": True}), facts)
 
 
 def _cutaway_break(decision: Any) -> list[str]:
@@ -51,11 +52,12 @@ def _cutaway_break(decision: Any) -> list[str]:
     return [decision.outcome, decision.reason, decision.data.get("where", ""), inner]
 
 
-def _cutaway_capture(model: torch.nn.Module) -> Watched:
+def _capture(model: torch.nn.Module) -> AbstractContextManager[Watched]:
     return _cutaway(model, "eager")
 
 
-def _dynamo(model: torch.nn.Module) -> Watched:
+@contextmanager
+def _dynamo(model: torch.nn.Module) -> Iterator[Watched]:
     from torch._dynamo.utils import counters
 
     graphs = 0
@@ -65,25 +67,29 @@ def _dynamo(model: torch.nn.Module) -> Watched:
         graphs += 1
         return graph.forward
 
-    compiled = torch.compile(model, backend=backend)
-
     def facts() -> dict[str, Any]:
         reasons = counters["graph_break"]
         return {
             "graphs": graphs,
-            "breaks": [[r, "", "", ""] for r, times in reasons.items() for _ in range(times)],
+            "breaks": [["", r, "", ""] for r, times in reasons.items() for _ in range(times)],
         }
 
-    return Watched(compiled, facts)
+    yield Watched(torch.compile(model, backend=backend), facts)
 
 
-COMPILERS = {"cutaway": _cutaway, "capture": _cutaway_capture, "torch.compile": _dynamo}
+COMPILERS: dict[str, Callable[[torch.nn.Module], AbstractContextManager[Watched]]] = {
+    "cutaway": _cutaway,
+    "capture": _capture,
+    "torch.compile": _dynamo,
+}
 
 
-def watched(compiler: str, model: torch.nn.Module) -> Watched:
+@contextmanager
+def watched(compiler: str, model: torch.nn.Module) -> Iterator[Watched]:
     """`model` under a row of COMPILERS, after the compiler has loaded what a first compile loads."""
     warm = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.Dropout(0.0))
-    warmed = COMPILERS[compiler](warm)
-    warmed.call(torch.ones(3, 2)).sum().backward()
-    warmed.call(torch.ones(4, 2))
-    return COMPILERS[compiler](model)
+    with COMPILERS[compiler](warm) as warmed:
+        warmed.call(torch.ones(3, 2)).sum().backward()
+        warmed.call(torch.ones(4, 2))
+    with COMPILERS[compiler](model) as under:
+        yield under

@@ -32,14 +32,14 @@ BATCHES = (2, 3, 2)
 def measured(row: Row, compiler: str, device: str, dropout: bool) -> dict[str, Any]:
     """All facts of one architecture: {"eval": …, "train": …}; an exception is a fact."""
     model = build(row, dropout).to(device)
-    under = watched(compiler, model)
     found: dict[str, Any] = {"name": row.name, "compiler": compiler}
-    for mode in MODES:
-        model.train(mode == "train")
-        try:
-            found[mode] = _mode(row, model, under, mode, device)
-        except Exception as error:
-            found[mode] = {"error": _told(error)}
+    with watched(compiler, model) as under:
+        for mode in MODES:
+            model.train(mode == "train")
+            try:
+                found[mode] = _mode(row, model, under, mode, device)
+            except Exception as error:
+                found[mode] = {"error": _told(error)}
     return found
 
 
