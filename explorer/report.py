@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from compiler_core.errors import BAD_VALUE, OptionError, closest
 from compiler_core.provenance import Handle
-from compiler_core.recording import Recording, StageRecord, Version, write_atomically
+from compiler_core.recording import Recording, Version, write_atomically
 from explorer.html import report_html
 from explorer.joined import Shown, joined, versions_of
 from explorer.links import Links
-from explorer.sections import Kernel, Kernels, Rows, Section
+from explorer.sections import Kernel, Kernels, Rows, Section, headed
 from explorer.session import open_recording
 from explorer.tables import breaks_table, guards_table, timings_table
 from explorer.views.facts import summary
@@ -96,11 +96,13 @@ class Report:
         return self.stage(stage)
 
     def stage(self, name: str, target: str = "") -> Section:
-        """The text of a stage, for the target that is called if none is named."""
+        """The text of a stage, for the target that is called if none is named. OptionError for no stage's name."""
+        if name not in STAGES:
+            raise OptionError(BAD_VALUE, f"a report has no stage {name!r}{closest(name, STAGES)}")
         found = [s for s in self._shown if s.record.name == name]
         target = target or next((s.record.target for s in found), "")
         found = [s for s in found if s.record.target == target]
-        text = "\n".join(_headed(s, len(found) > 1) for s in found)
+        text = "\n".join(headed(s, len(found) > 1) for s in found)
         return Section(text or f"no {name} stage was recorded\n", self._live(name, target))
 
     def _live(self, name: str, target: str) -> Any:
@@ -241,10 +243,3 @@ class Report:
     @cached_property
     def _ledger(self) -> dict[Any, Any]:
         return ledger_lines(self.recording, self._shown, self.links)
-
-
-def _headed(shown: Shown, many: bool) -> str:
-    """A record's text, under a heading where there are several."""
-    record: StageRecord = shown.record
-    words = " · ".join(w for w in (shown.version, record.part, record.target) if w)
-    return f"# {words}\n{record.text}" if many else record.text

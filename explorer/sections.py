@@ -13,8 +13,9 @@ from typing import Any
 
 from compiler_core.recording import StageRecord
 from explorer.columns import aligned
+from explorer.joined import Shown
 
-__all__ = ["Kernel", "Kernels", "Rows", "Section"]
+__all__ = ["Kernel", "Kernels", "Rows", "Section", "headed"]
 
 
 class Section(str):
@@ -39,6 +40,13 @@ class Section(str):
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(self)}</pre>"
+
+
+def headed(shown: Shown, many: bool) -> str:
+    """A record's text, under a heading where there are several."""
+    record = shown.record
+    words = " · ".join(w for w in (shown.version, record.part, record.target) if w)
+    return f"# {words}\n{record.text}" if many else record.text
 
 
 class Rows(Sequence[tuple[str, ...]]):

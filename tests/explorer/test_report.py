@@ -121,6 +121,8 @@ def test_wrong_names_say_what_there_is() -> None:
     report = wave_report()
     with pytest.raises(AttributeError, match="did you mean 'joint'"):
         report.jont  # noqa: B018
+    with pytest.raises(OptionError, match="no stage 'kernel'; did you mean 'kernels'"):
+        report.stage("kernel")
     with pytest.raises(KeyError, match="sin_cos_add_0"):
         report.kernels["sin"]
     with pytest.raises(AttributeError, match="has no 'metal'; it has: cpp, triton"):
