@@ -33,7 +33,7 @@ from compiler_core.ir.index import from_sympy
 
 __all__ = [
     "FakeTensor", "FakeTensorMode", "FunctionalTensor", "FunctionalTensorMode", "add_placeholder",
-    "autocast_off", "decomposition_table", "enable_python_dispatcher", "is_autocast_on", "is_wrapped", "make_fx",
+    "autocast_off", "autocast_state", "decomposition_table", "enable_python_dispatcher", "is_wrapped", "make_fx",
     "node_sequence", "sequence_number", "symbol_text", "to_functional", "tracer_graph", "unwrap",
 ]  # fmt: skip
 
@@ -97,8 +97,12 @@ def is_wrapped(value: Any) -> bool:
     return bool(of_functorch or torch._C._functorch.is_legacy_batchedtensor(value))
 
 
-def is_autocast_on() -> bool:
-    return bool(torch._C._is_any_autocast_enabled())
+def autocast_state() -> tuple[tuple[str, torch.dtype], ...]:
+    """Devices with autocast on, each with the dtype it casts to."""
+    if not torch._C._is_any_autocast_enabled():
+        return ()
+    devices = [d for d in ("cpu", "cuda") if torch.is_autocast_enabled(d)]
+    return tuple((d, torch.get_autocast_dtype(d)) for d in devices)
 
 
 def symbol_text(size: Any) -> int | str:

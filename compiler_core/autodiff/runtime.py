@@ -9,19 +9,16 @@ a gradient, and views, are made outside it, where autograd records them itself.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from compiler_core.autodiff import borrowed
-from compiler_core.autodiff.differentiate_again import differentiate_again, version_of
+from compiler_core.autodiff.differentiate_again import Again
 from compiler_core.autodiff.rebuild import Rebuild, rebuilder
 from compiler_core.autodiff.tangents import tangent_layouts
-from compiler_core.autodiff.vocabulary import is_random
-from compiler_core.randomness import Generators
-from compiler_core.stages import Joint, Partitioned
+from compiler_core.stages import Partitioned
 
 __all__ = ["attach"]
 
@@ -149,17 +146,14 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
     sizes = sum(is_size)
     without = [n for n in range(first_saved if has_late else outputs) if n not in diff_outputs]
     layouts = tangent_layouts(joint)
-    draws = any(map(is_random, joint.graph.graph.nodes))
-    devices = _devices(joint)
+    again = Again(joint)
 
     class Compiled(torch.autograd.Function):
         """Forward and backward of one captured graph."""
 
         @staticmethod
         def forward(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
-            ctx.inputs = [weakref.ref(t) if isinstance(t, torch.Tensor) else t for t in inputs]
-            ctx.versions = [version_of(t) for t in inputs]
-            ctx.drawn = Generators.of(devices) if draws else None
+            ctx.kept = again.keep(inputs)
             results = _no_views(forward_call(list(inputs)), outputs)
             _write(inputs, early_inputs, [results[n] for n in early_values])
             saved = results[first_saved:]
@@ -181,7 +175,7 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
             given = [gradients[n] for n in diff_outputs]
             found: Sequence[Any]
             if torch.is_grad_enabled() or any(map(borrowed.is_wrapped, given)):
-                found = differentiate_again(joint, ctx.inputs, ctx.versions, ctx.drawn, given)
+                found = again.gradients(ctx.kept, given)
             else:
                 tangents = [make(t) for make, t in zip(ctx.layouts, given)]
                 found = backward_call([*ctx.sizes, *ctx.saved_tensors, *tangents])
@@ -192,12 +186,6 @@ def _function(partitioned: Partitioned, forward_call: Call, backward_call: Call)
             return tuple(result)
 
     return Compiled
-
-
-def _devices(joint: Joint) -> frozenset[torch.device]:
-    """Where the graph computes, and so draws."""
-    values = [node.meta.get("val") for node in joint.graph.graph.nodes]
-    return frozenset(v.device for v in values if isinstance(v, torch.Tensor))
 
 
 def _no_views(results: Sequence[Any], outputs: int) -> list[Any]:

@@ -56,7 +56,7 @@ def trace_joint(captured: Captured, context: Context) -> Joint:
         raise refuse(kind, str(cause).partition("\n")[0]) from cause
     joint = tidy.joint(trace.captured, graph, trace.ledger, trace.facts())
     joint.graph.meta["guards"] = tuple(str(g.expr) for g in _guards(trace.mode)[guards:])
-    joint.graph.meta["autocast"] = borrowed.is_autocast_on()
+    joint.graph.meta["autocast"] = borrowed.autocast_state()
     joint.graph.meta["differentiates_without_grad"] = trace.differentiates_without_grad
     joint.graph.meta["backward_error"] = trace.backward_error
     return joint

@@ -28,6 +28,7 @@ from torch.fx.experimental.symbolic_shapes import (
 from torch.utils import _pytree as pytree
 
 from compiler_core.capture.breaks import (
+    AUTOGRAD,
     DATA_SHAPE,
     LAZY_BIT,
     NOT_REBUILT,
@@ -149,6 +150,8 @@ class GraphBuilder:
         if not (_has_tensor(result) or watch.written or watch.draws):
             return self._box(result, None)
         self._check_writes(watch)
+        if not isinstance(result, torch.Tensor) or id(result) not in self._by_fake:
+            _refuse_new_leaf(result)
         if watch.draws and _name(target) in _DROPS_BETWEEN_LAYERS:
             raise Break(RANDOM, f"{_name(target)} drops between its layers")
         node = self.graph.create_node(op, target, nodes, {k: n for k, (n, _) in lowered.items()})
@@ -324,6 +327,13 @@ class GraphBuilder:
 
 # Recurrent networks: taken apart by torch's own Python, they drop nothing.
 _DROPS_BETWEEN_LAYERS = frozenset(("lstm", "gru", "rnn_tanh", "rnn_relu"))
+
+
+def _refuse_new_leaf(result: Any) -> None:
+    """Raises Break for a tensor of the graph that the caller could ask for the gradient of."""
+    if isinstance(result, torch.Tensor) and result.requires_grad and result.is_leaf:
+        raise Break(AUTOGRAD, "a tensor that requires grad is made inside")
+
 
 _DATA_DEPENDENT = (
     fake_tensor.DynamicOutputShapeException,

@@ -89,6 +89,8 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
             raise Break(DATA_SHAPE, "the gradient of values that are put where a mask is true")
         if func._schema.name == "aten::as_strided":
             self._check_reach(*args, **kwargs)
+        if func._schema.is_mutable and func.namespace not in ("aten", "prims"):
+            raise Break(UNKNOWN_CALL, f"{func}, a custom operator that writes to its arguments")
         if func._schema.is_mutable:
             self._note(func, args, kwargs)
         return func(*args, **kwargs)

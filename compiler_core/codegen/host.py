@@ -122,7 +122,7 @@ class _Host:
         arguments += [f"{key}={self.text.argument(value)}" for key, value in call.kwargs]
         outputs = [host_name(name) if name else "_" for name in call.outputs]
         equals = f"{', '.join(outputs)} = " if outputs else ""
-        self.body.line(f"{equals}{call.target}({', '.join(arguments)})", {origin})
+        self.body.line(f"{equals}{_callee(call.target)}({', '.join(arguments)})", {origin})
         for name in call.outputs:
             if name is None:
                 continue
@@ -193,3 +193,8 @@ class _Host:
         if calls:
             lines += ["", "", *_AS_PLANNED.splitlines()]
         return [*lines, "", ""]
+
+
+def _callee(target: str) -> str:
+    """An operator in the text; one of a library of the user's is named in full."""
+    return target if target.startswith("aten.") else f"torch.ops.{target}"
