@@ -5,6 +5,7 @@ In: a value and a name. Out: the attribute's value. Raises Raised(AttributeError
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from compiler_core.capture.instances import (
     type_attribute,
 )
 from compiler_core.capture.resolve import constant_value, is_library
+from compiler_core.capture.sources import module
 from compiler_core.capture.tensor_attributes import tensor_attribute
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import NONE, Constant
@@ -67,10 +69,15 @@ def has_attribute(trace: Trace, value: Value, name: str) -> bool:
     except Raised as raised:
         if not issubclass(raised.value.cls, AttributeError):
             raise
-        if value.source is not None and isinstance(value, (ObjectValue, TensorValue)):
+        if value.source is None or trace.ledger.decides(value, name):
+            return False
+        if isinstance(value, (ObjectValue, TensorValue)):
             trace.guard("lacks_attr", value.source, value.real, "the attribute is absent", name=name, where="anywhere")  # fmt: skip
         return False
     return True
+
+
+_STREAMS = ("stdin", "stdout", "stderr")
 
 
 def _module_member(trace: Trace, value: ObjectValue, name: str) -> Value:
@@ -79,6 +86,8 @@ def _module_member(trace: Trace, value: ObjectValue, name: str) -> Value:
     if written is not None:
         return written
     source = value.source.attr(name) if value.source else None
+    if source is None and value.real is sys and name in _STREAMS:  # also a library asks anew
+        source = module("sys").attr(name)
     members = value.real.__dict__
     if name not in members:
         if not hasattr(value.real, "__getattr__") and not hasattr(value.real, name):

@@ -223,10 +223,13 @@ class Restart(Exception):
 
 
 class Raised(Exception):
-    """The traced program raised; `value` models the exception."""
+    """The traced program raised; `value` models the exception.
 
-    def __init__(self, value: Instance):
-        self.value = value
+    settled: its `__context__` is set already, or stays as it is because the exception is raised again.
+    """
+
+    def __init__(self, value: Instance, settled: bool = False):
+        self.value, self.settled = value, settled
         super().__init__(value.cls.__name__)
 
 

@@ -70,7 +70,7 @@ def _callable(trace: Trace, value: Value) -> Value:
         return Constant(True)
     if isinstance(value, ObjectValue):
         return Constant(callable(value.real))
-    return Constant(hasattr(value.python_type(), "__call__"))  # noqa: B004
+    return Constant(any("__call__" in cls.__dict__ for cls in value.python_type().__mro__))
 
 
 @rule(super)
@@ -216,7 +216,7 @@ def _hasattr(trace: Trace, value: Value, name: Value) -> Value:
     from compiler_core.capture.attributes import has_attribute
 
     found = has_attribute(trace, value, _name(name))
-    if found and isinstance(value, ObjectValue):
+    if found and isinstance(value, ObjectValue) and not trace.ledger.decides(value, _name(name)):
         trace.guard("has_attr", value.source, value.real, "the attribute is there", name=_name(name), where="anywhere")  # fmt: skip
     return Constant(found)
 

@@ -17,6 +17,7 @@ from compiler_core.capture.folding import NotConstant, boxed, payload
 from compiler_core.capture.resolve import constant_value
 from compiler_core.capture.rules import RULES
 from compiler_core.capture.torch_frames import hide
+from compiler_core.capture.trace import user_name
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import NONE, is_none
 from compiler_core.capture.values.objects import ObjectValue
@@ -33,7 +34,8 @@ def _log_rule(function: Any) -> None:
     def called(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if kwargs:
             raise Break(PRINTS, f"Logger.{function.__name__} with keywords")
-        trace.ledger.call(_left_alone(function), _constants(trace, args))
+        place = trace.frame.code.co_filename, trace.frame.line, user_name(trace.frame.code)
+        trace.ledger.call(_record_from(function.__name__.upper(), *place), _constants(trace, args))
         return NONE
 
     RULES[function] = called
@@ -41,6 +43,19 @@ def _log_rule(function: Any) -> None:
 
 for _level in _LEVELS:
     _log_rule(getattr(logging.Logger, _level))
+
+
+@functools.cache
+def _record_from(level: str, file: str, line: int, name: str) -> Callable[..., Any]:
+    """What logs at a level as if it were called from that line: loggers look at the stack."""
+    number: int = getattr(logging, level)
+
+    def log(logger: logging.Logger, message: object, *args: Any) -> None:
+        if logger.isEnabledFor(number):
+            record = logger.makeRecord(logger.name, number, file, line, message, args, None, name)
+            logger.handle(record)
+
+    return _left_alone(log)
 
 
 @functools.cache

@@ -25,6 +25,7 @@ __all__ = ["bare_instance", "construct"]
 
 _METACLASSES = (type, abc.ABCMeta)
 _HEAP_TYPE = 1 << 9
+_IMMUTABLE_TYPE = 1 << 8
 
 
 def construct(trace: Trace, cls: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -81,7 +82,12 @@ def bare_instance(trace: Trace, cls: Value, args: list[Value]) -> Value:
 
 
 def _is_plain(cls: type, container: type | None) -> bool:
-    """Whether every base but object and `container` is a class statement's, without a C layout."""
+    """Whether every base but object and `container` is a class statement's: no constructor in C."""
     builtin = container.__mro__ if container is not None else (object,)
     bases = [base for base in cls.__mro__ if base not in builtin]
-    return all(base.__flags__ & _HEAP_TYPE and base.__module__ != "torch._C" for base in bases)
+    return all(base.__flags__ & _HEAP_TYPE and not _is_made_in_c(base) for base in bases)
+
+
+def _is_made_in_c(cls: type) -> bool:
+    makes = isinstance(cls.__dict__.get("__new__"), types.BuiltinFunctionType)
+    return makes or bool(cls.__flags__ & _IMMUTABLE_TYPE) or cls.__module__ == "torch._C"

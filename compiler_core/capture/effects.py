@@ -100,6 +100,10 @@ class Ledger:
             if owner == id(value)
         }
 
+    def decides(self, value: Value, name: str) -> bool:
+        """Whether the trace wrote or deleted the attribute: what the object had before is no matter."""
+        return (id(value), name) in self._attributes
+
     def is_deleted(self, value: Value, name: str) -> bool:
         return self._attributes.get((id(value), name)) is _DELETED
 

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
-from compiler_core.capture.sources import GLOBALS, Source, glob
+from compiler_core.capture.sources import GLOBALS, Source, glob, module
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import is_none
 
@@ -53,4 +53,4 @@ def imported(frame: SymbolicFrame, name: str, level: int, names: Value) -> Value
     wanted = name if not is_none(names) else name.partition(".")[0]
     if name not in sys.modules or wanted not in sys.modules:
         raise Break(UNKNOWN_CALL, f"import of {name}, which is not loaded yet")
-    return frame.trace.look(Lazy(sys.modules[wanted], trusted=True))
+    return frame.trace.look(Lazy(sys.modules[wanted], source=module(wanted)))

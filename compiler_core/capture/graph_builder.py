@@ -100,7 +100,7 @@ class GraphBuilder:
             source, guarded = self.trace.inject(real, "tensor"), False
         dynamic = self.trace.dynamic.of(real, source)
         fake = self._fake(real, source, dynamic)
-        node = self.graph.placeholder(_placeholder_name(source, self.inputs))
+        node = self._placeholder(source)
         self._annotate(node, fake)
         value = TensorValue(node, fake, real, source=source)
         self.inputs.append(Input(value, source, dynamic))
@@ -113,6 +113,12 @@ class GraphBuilder:
             self.trace.guard("tensor", source, real, reason, dynamic=dynamic)
         return value
 
+    def _placeholder(self, source: Source) -> fx.Node:
+        """The parameter bears the node's own name: `W` and `w`, or an operator `t`, are others."""
+        node = self.graph.placeholder(_placeholder_name(source))
+        node.target = node.name
+        return node
+
     def number(self, real: int, source: Source) -> Value:
         """A symbolic int from outside: an input of the graph once the graph uses it."""
         number = self.shape_env.create_unspecified_symint_and_symbol(
@@ -123,7 +129,7 @@ class GraphBuilder:
         return SymbolicNumber(number, source=source)
 
     def _number_input(self, source: Source, number: Any) -> fx.Node:
-        node = self.graph.placeholder(_placeholder_name(source, self.inputs))
+        node = self._placeholder(source)
         self._annotate(node, number)
         self.inputs.append(Input(node, source, ()))
         return node
@@ -388,7 +394,7 @@ def _has_tensor(result: Any) -> bool:
     return isinstance(result, torch.Tensor)
 
 
-def _placeholder_name(source: Source, taken: list[Input]) -> str:
+def _placeholder_name(source: Source) -> str:
     stem = re.sub(r"\W+", "_", source.expr()).strip("_").lower() or "input"
     return stem if not stem[0].isdigit() else f"_{stem}"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from compiler_core.capture.render import Renderer
 from compiler_core.capture.resume_points import trampoline
+from compiler_core.capture.trace import fresh_name
 
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
@@ -58,12 +59,17 @@ def _may_run_again(trace: Trace) -> bool:
 
 def _native_run(trace: Trace) -> list[str]:
     code = trace.view.code
-    native = code.replace(co_name=f"__native_at_0_{code.co_name}")
+    native = code.replace(co_qualname=f"__native_at_0_{code.co_name}")
     name = trace.inject(trampoline(native, trace.view.globals), f"native_{code.co_name}").expr()
     free = code.co_freevars
     closure = f"(lambda: ({', '.join(free)},)).__closure__" if free else "None"
+    raised = fresh_name("raised")
     return [
         "except Exception:  # an operator raised: run as written, with effects and handlers",
+        f"    {raised} = True",
+        "else:",
+        f"    {raised} = False",
+        f"if {raised}:  # outside of `except`: what it raises has no other context",
         f"    return {name}({', '.join([closure, *_arguments(code)])})",
     ]
 

@@ -122,17 +122,34 @@ def bind_arguments(
         bound[names[position]] = TupleValue(tuple(args[count:]))
         position += 1
     elif len(args) > count:
-        raise _error(function, f"takes {count} positional arguments but {len(args)} were given")
+        raise _error(function, _too_many(function, len(args)))
     extra = _bind_keywords(function, bound, kwargs, total)
     if code.co_flags & inspect.CO_VARKEYWORDS:
         bound[names[position]] = DictValue({k: (Constant(k), v) for k, v in extra.items()})
     elif extra:
         raise _error(function, f"got an unexpected keyword argument {next(iter(extra))!r}")
     _bind_defaults(function, bound)
-    missing = [name for name in names[:total] if name not in bound]
+    missing = [name for name in names[:count] if name not in bound]
+    missing = missing or [name for name in names[count:total] if name not in bound]
     if missing:
-        raise _error(function, f"missing {len(missing)} required positional arguments: {', '.join(map(repr, missing))}")  # fmt: skip
+        raise _error(function, _too_few(missing, missing[0] in names[:count]))
     return bound
+
+
+def _too_many(function: FunctionValue, given: int) -> str:
+    count, optional = function.code.co_argcount, len(function.defaults)
+    takes = f"from {count - optional} to {count}" if optional else str(count)
+    plural = "" if count == 1 and not optional else "s"
+    was = "was" if given == 1 else "were"
+    return f"takes {takes} positional argument{plural} but {given} {was} given"
+
+
+def _too_few(missing: list[str], positional: bool) -> str:
+    """CPython names the positional ones first, and only them if there are any."""
+    kind, names = "positional" if positional else "keyword-only", [repr(name) for name in missing]
+    if len(names) > 2:
+        names = [f"{', '.join(names[:-1])},", names[-1]]
+    return f"missing {len(missing)} required {kind} argument{'s' if len(missing) > 1 else ''}: {' and '.join(names)}"  # fmt: skip
 
 
 def _bind_keywords(

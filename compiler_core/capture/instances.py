@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "EXCEPTION_FIELDS",
     "MISSING",
+    "absent",
     "call_special",
     "class_lookup",
     "class_source",
@@ -45,6 +46,10 @@ __all__ = [
 
 MISSING = object()
 EXCEPTION_FIELDS = ("__cause__", "__context__", "__traceback__", "__suppress_context__")
+#: what an exception holds when nothing was stored
+_DEFAULTS = {
+    "__cause__": None, "__context__": None, "__traceback__": None, "__suppress_context__": False, "name": None, "obj": None,
+}  # fmt: skip
 _ENUM_FIELDS = ("value", "name", "_value_", "_name_")
 _SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 _BUILTIN_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType, types.ClassMethodDescriptorType)  # fmt: skip
@@ -77,7 +82,14 @@ def class_source(trace: Trace, value: Value) -> Source | None:
 
 def missing_attribute(value: Value, name: str) -> Exception:
     text = f"{value.python_type().__name__!r} object has no attribute {name!r}"
-    return raise_real(AttributeError(text))
+    return absent(text, value, name)
+
+
+def absent(text: str, value: Value, name: str) -> Exception:
+    """AttributeError, with what it is about."""
+    raised = raise_real(AttributeError(text))
+    raised.value.attributes.update(name=Constant(name), obj=value)
+    return raised
 
 
 # ------------------------------------------------------------------------------ instances
@@ -270,12 +282,10 @@ def _slot(value: Value, name: str) -> Value:
     if isinstance(value, (Instance, TupleValue)):
         if name == "args" and isinstance(value, Instance) and value.args is not None:
             return TupleValue(value.args)
-        if name in EXCEPTION_FIELDS and value.attributes.get(name) is not None:
-            return value.attributes[name]
-        if name in ("__cause__", "__traceback__") and isinstance(value, Instance):
-            return Constant(None)
-        if name == "__context__" and isinstance(value, Instance):
-            raise Break(ATTRIBUTE, f"{name} of an exception")
+        if isinstance(value, Instance) and name == "__context__" and name not in value.attributes:
+            raise Break(ATTRIBUTE, f"{name} of an exception")  # whoever calls may be handling one
+        if isinstance(value, Instance) and name in _DEFAULTS:
+            return value.attributes.get(name) or Constant(_DEFAULTS[name])
         if name == "value" and isinstance(value, Instance) and issubclass(value.cls, StopIteration):
             return value.args[0] if value.args else Constant(None)
     raise missing_attribute(value, name)

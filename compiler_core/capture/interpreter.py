@@ -20,6 +20,7 @@ from compiler_core.capture.breaks import (
 )
 from compiler_core.capture.frame import Handled, SymbolicFrame
 from compiler_core.capture.handlers import HANDLERS
+from compiler_core.capture.raising import settle_context
 from compiler_core.capture.trace import Trace
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant
@@ -71,9 +72,9 @@ def run(frame: SymbolicFrame) -> Value:
 
 def throw_into(frame: SymbolicFrame, exception: Instance) -> Value:
     """Resume a generator's frame with an exception at its yield."""
-    instruction = frame.current
-    if not _unwind(frame, instruction, Raised(exception)):
-        raise Raised(exception)
+    instruction, raised = frame.current, Raised(exception, settled=True)
+    if not _unwind(frame, instruction, raised):
+        raise raised
     return run(frame)
 
 
@@ -89,6 +90,7 @@ def advance(frame: SymbolicFrame) -> None:
     try:
         handler(frame, instruction)
     except Raised as raised:
+        settle_context(frame.trace, raised)
         if not _unwind(frame, instruction, raised):
             raise
 
@@ -156,14 +158,22 @@ def run_outermost(trace: Trace, frame: SymbolicFrame) -> Exit:
             checkpoint = _Checkpoint.of(frame)
             if trace.step in trace.forced:
                 frame.advance_to(checkpoint.instruction)
-                trace.rely_on(trace.forced[trace.step])
-                return checkpoint.broken(trace.forced[trace.step])
+                return _forced(trace, checkpoint)
         previous = frame.index
         try:
             advance(frame)
         except (Break, Raised) as raised:
             return _end(trace, checkpoint, raised)
     return Returned(frame.outcome)
+
+
+def _forced(trace: Trace, checkpoint: _Checkpoint) -> Broken:
+    """The break that an earlier attempt asked for; inside `except` it moves on to what raised."""
+    cause = trace.forced[trace.step]
+    trace.rely_on(cause)
+    if checkpoint.handled is not None:
+        raise Restart(checkpoint.handled.step, cause)
+    return checkpoint.broken(cause)
 
 
 def _continues_group(frame: SymbolicFrame, previous: int) -> bool:

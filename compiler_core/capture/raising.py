@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.breaks import UNKNOWN_CALL, Break, Raised, raise_real
 from compiler_core.capture.class_checks import classes_of
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.objects import Instance, ObjectValue
@@ -12,7 +12,29 @@ from compiler_core.capture.values.objects import Instance, ObjectValue
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
-__all__ = ["as_exception", "matches"]
+__all__ = ["as_exception", "handled_now", "matches", "settle_context"]
+
+
+def handled_now(trace: Trace) -> Instance | None:
+    """The exception that is being handled, here or in a caller that the trace knows."""
+    return next((f.handled[-1].value for f in reversed(trace.frames) if f.handled), None)
+
+
+def settle_context(trace: Trace, raised: Raised) -> None:
+    """`__context__` of what is raised while another exception is handled, once for each `raise`."""
+    if raised.settled:
+        return
+    raised.settled = True
+    value, context = raised.value, handled_now(trace)
+    if context is None or context is value:
+        return
+    link: Value | None = context
+    while isinstance(link, Instance):  # no cycles: the chain is cut where it comes back
+        below = link.attributes.get("__context__")
+        if below is value:
+            del link.attributes["__context__"]
+        link = below
+    value.attributes["__context__"] = context
 
 
 def as_exception(trace: Trace, value: Value) -> Instance:

@@ -118,13 +118,17 @@ def _object(r: Renderer, value: ObjectValue) -> str:
     return r.inject(value.real, getattr(value.real, "__name__", type(value.real).__name__))
 
 
+#: `__traceback__` is the program's own; setting `__cause__` sets the other
+_UNWRITTEN = ("__traceback__", "__suppress_context__")
+
+
 def _instance(r: Renderer, value: Instance) -> str:
     cls = r.inject(value.cls, value.cls.__name__)
     stem = value.cls.__name__.lower()
     if value.args is not None:
         args = "".join(f", {r(arg)}" for arg in value.args)
         name = r.build(value, f"{cls}.__new__({cls}{args})", stem)
-        attributes = {k: v for k, v in value.attributes.items() if not k.startswith("__")}
+        attributes = {k: v for k, v in value.attributes.items() if k not in _UNWRITTEN}
         _set_attributes(r, name, attributes)
         return name
     base = container_base(value.cls) or object

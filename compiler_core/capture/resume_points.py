@@ -152,10 +152,16 @@ def trampoline(code: CodeType, globals: dict[str, Any]) -> Callable[..., Any]:
 def _resume(root: Root, key: tuple[Any, ...], name: str, native: bool) -> CodeType:
     _, offset, nulls, names, handled = key
     made = enter_at(root.code, offset, nulls, names, name, handled=handled)
-    if not native:
-        same = _same_instructions(made, root.code)
-        _ORIGIN.put(made, (weakref.ref(root.code), same, offset))
+    if native:
+        return _under_its_name(made, root)
+    same = _same_instructions(made, root.code)
+    _ORIGIN.put(made, (weakref.ref(root.code), same, offset))
     return made
+
+
+def _under_its_name(made: CodeType, root: Root) -> CodeType:
+    """What runs natively bears the user's name, as loggers and tracebacks show it."""
+    return made.replace(co_name=root.code.co_name, co_qualname=made.co_name)
 
 
 def _same_instructions(made: CodeType, original: CodeType) -> dict[int, int]:
@@ -185,7 +191,7 @@ def _step(root: Root, key: tuple[Any, ...], name: str, globals: dict[str, Any]) 
             root.code, jump.target, below[:-1], names, globals, handled=kept
         )
     tail = Tail(decoded.last[offset], pops, results.count(False), after, exhausted)
-    return enter_at(root.code, offset, nulls, names, name, tail, handled)
+    return _under_its_name(enter_at(root.code, offset, nulls, names, name, tail, handled), root)
 
 
 # ------------------------------------------------------------------------------ effects

@@ -45,7 +45,8 @@ def _is_comprehension(code: CodeType) -> bool:
 
 
 def _runs_natively(code: CodeType) -> bool:
-    return code.co_name.startswith(("__step_at_", "__native_at_"))
+    """They bear the name of the user's function, which logging and tracebacks show."""
+    return code.co_qualname.startswith(("__step_at_", "__native_at_"))
 
 
 def _is_frozen(code: CodeType) -> bool:

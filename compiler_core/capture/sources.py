@@ -13,11 +13,12 @@ One table, `_KINDS`, says for each kind how the step is written and how it is ta
 from __future__ import annotations
 
 import builtins
+import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["GLOBALS", "Source", "builtin", "constant", "glob", "local"]
+__all__ = ["GLOBALS", "Source", "builtin", "constant", "glob", "local", "module"]
 
 NO_NAMES: frozenset[str] = frozenset()
 
@@ -130,6 +131,11 @@ def builtin(name: str) -> Source:
     return Source("builtin", name)
 
 
+def module(name: str) -> Source:
+    """A module that is loaded, by its full name."""
+    return Source("module", name)
+
+
 def constant(name: str) -> Source:
     """An object that the compiler put under a global name (`Guards.inject` for guards)."""
     return Source("constant", name)
@@ -214,6 +220,7 @@ _ROOT_EXPR: dict[str, Callable[[Any, frozenset[str]], str]] = {
     "local": lambda name, _: _bare(name),
     "global": _global_text,
     "builtin": _builtin_text,
+    "module": lambda name, _: f"__import__('sys').modules[{name!r}]",
     "constant": lambda name, _: str(name),
     "globals": lambda _, hidden: _builtin_text("globals", hidden) + "()",
 }
@@ -221,6 +228,7 @@ _ROOT_GUARD: dict[str, Callable[[Any], str]] = {
     "local": lambda name: f"L[{name!r}]",
     "global": lambda name: f"G[{name!r}]",
     "builtin": lambda name: f"builtins.{name}",
+    "module": lambda name: f"builtins.__import__('sys').modules[{name!r}]",
     "constant": str,
     "globals": lambda _: "G",
 }
@@ -228,6 +236,7 @@ _ROOT_GET: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], Any]] = {
     "local": lambda name, L, G: L[name],
     "global": lambda name, L, G: G[name],
     "builtin": lambda name, L, G: getattr(builtins, name),
+    "module": lambda name, L, G: sys.modules[name],
     "constant": lambda name, L, G: G[name],
     "globals": lambda name, L, G: G,
 }

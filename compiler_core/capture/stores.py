@@ -15,6 +15,7 @@ from compiler_core.capture.breaks import AUTOGRAD, SIDE_EFFECT, Break, raise_rea
 from compiler_core.capture.instances import (
     EXCEPTION_FIELDS,
     MISSING,
+    absent,
     call_special,
     class_lookup,
     class_source,
@@ -79,8 +80,12 @@ def store_plain(trace: Trace, target: Value, name: str, value: Value) -> None:
     if found is not MISSING and hasattr(type(found), "__set__") and not is_slot:
         raise Break(SIDE_EFFECT, f"{cls.__name__}.{name} is a {type(found).__name__}")
     if isinstance(target, (Instance, TupleValue)):
+        if not is_slot and not cls.__dictoffset__:
+            raise absent(f"{cls.__name__!r} object has no attribute {name!r}", target, name)
         trace.touch()
         target.attributes[name] = value
+        if name == "__cause__":  # as CPython's setter does
+            target.attributes["__suppress_context__"] = Constant(True)
         return
     assert isinstance(target, ObjectValue)
     if not is_slot and not hasattr(target.real, "__dict__"):

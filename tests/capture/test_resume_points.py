@@ -137,7 +137,7 @@ def test_names_say_what_is_skipped():
     code = program.__code__
     assert reason_to_skip(code.replace(co_name="__resume_at_4_f")) is None
     for kind in ("step", "native"):
-        assert "natively" in reason_to_skip(code.replace(co_name=f"__{kind}_at_4_f"))
+        assert "natively" in reason_to_skip(code.replace(co_qualname=f"__{kind}_at_4_f"))
 
 
 def test_tensors_pass_through_a_step():

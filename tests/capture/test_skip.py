@@ -36,7 +36,9 @@ def inner_code(source, name):
 
 
 def in_file(file, name="f"):
-    return inner_code("def f(): return 1", "f").replace(co_filename=file, co_name=name)
+    return inner_code("def f(): return 1", "f").replace(
+        co_filename=file, co_name=name, co_qualname=name
+    )
 
 
 CASES = [

@@ -2,31 +2,47 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from compiler_core.capture.breaks import OPCODE, Break, Raised, raise_real
 from compiler_core.capture.calls import call
 from compiler_core.capture.frame import Handled, SymbolicFrame
 from compiler_core.capture.handlers.table import handles
 from compiler_core.capture.managers import enter
-from compiler_core.capture.raising import as_exception, matches
+from compiler_core.capture.raising import as_exception, handled_now, matches
 from compiler_core.capture.resolve import constant_value
 from compiler_core.capture.values.base import Value
-from compiler_core.capture.values.constant import NONE, Constant
+from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.objects import Instance
 from compiler_core.stages import Instruction
+
+if TYPE_CHECKING:
+    from compiler_core.capture.trace import Trace
 
 
 @handles("RAISE_VARARGS")
 def raise_varargs(frame: SymbolicFrame, i: Instruction) -> None:
     if i.arg == 0:
-        for outer in reversed(frame.trace.frames):
-            if outer.handled:
-                raise Raised(outer.handled[-1].value)
+        handled = handled_now(frame.trace)
+        if handled is not None:
+            raise Raised(handled, settled=True)
         raise raise_real(RuntimeError("No active exception to reraise"))
     parts = frame.pop_n(i.arg)
     exception = as_exception(frame.trace, parts[0])
     if i.arg == 2:
-        exception.attributes["__cause__"] = parts[1]
+        exception.attributes["__cause__"] = _cause(frame.trace, parts[1])
+        exception.attributes["__suppress_context__"] = Constant(True)
     raise Raised(exception)
+
+
+def _cause(trace: Trace, given: Value) -> Value:
+    if is_none(given):
+        return given
+    try:
+        return as_exception(trace, given)
+    except Raised:
+        text = "exception causes must derive from BaseException"
+        raise raise_real(TypeError(text)) from None
 
 
 @handles("RERAISE")
@@ -34,7 +50,7 @@ def reraise(frame: SymbolicFrame, i: Instruction) -> None:
     value = frame.pop()
     if not isinstance(value, Instance):
         raise Break(OPCODE, "an exception from outside is raised again")
-    raise Raised(value)
+    raise Raised(value, settled=True)
 
 
 @handles("PUSH_EXC_INFO")
