@@ -32,20 +32,35 @@ def called(program: Program, fn, inputs) -> list:
     return [output.detach(), *(p.grad for p in fn.parameters())]
 
 
+def assert_within_bounds(calls) -> None:
+    """Error of one tensor of all calls ≤ 2 × eager's own, or 4 ulp of its scale.
+
+    A matrix product of a few thousand elements meets eager's own error by luck at one call and by twice
+    of it at the next, so eager's own is the largest of the calls, relative to the tensor's scale.
+    """
+    scales = [truth.abs().max().item() or 1.0 for _, _, truth in calls]
+    own = max(bounded_error(e, e, t)[0] / scale for (_, e, t), scale in zip(calls, scales))
+    for (result, e, t), scale in zip(calls, scales):
+        error, tolerance = bounded_error(result, e, t)
+        assert error <= max(tolerance, 2 * own * scale)
+
+
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.name)
 def test_program(program: Program) -> None:
     eager = on_gpu(program.make())
     before = cc.stats()
     with cc.record(inputs=True) as recorder:
         compiled = cc.compile(copy.deepcopy(eager), options={"strict": True})
+        wide = copy.deepcopy(eager).double() if program.trains else eager
+        rows = []  # one of each call: per tensor the result, eager's, and the truth
         for inputs in program.calls():
             inputs = [on_gpu(v) for v in inputs]
             doubles = [v.double() if v.is_floating_point() else v for v in inputs]
-            wide = copy.deepcopy(eager).double() if program.trains else eager
             own, truth = called(program, eager, inputs), called(program, wide, doubles)
-            for result, e, t in zip(called(program, compiled, inputs), own, truth, strict=True):
-                error, tolerance = bounded_error(result, e, t)
-                assert result.device.type == "cuda" and error <= tolerance
+            rows.append(list(zip(called(program, compiled, inputs), own, truth, strict=True)))
+    assert all(result.device.type == "cuda" for row in rows for result, _, _ in row)
+    for calls in zip(*rows, strict=True):
+        assert_within_bounds(calls)
     after = cc.stats()
     assert after.graphs > before.graphs and after.fallbacks == before.fallbacks
     for name, code in recorder.compilations.items():
