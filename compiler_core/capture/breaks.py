@@ -187,6 +187,22 @@ LAZY_BIT = register(
     "Conjugate inside of the compiled function.",
 )
 
+CONTROL_FLOW = register(
+    "CC140",
+    "a control flow operator",
+    "Its branches or its body are graphs of their own, which this graph does not hold; it runs natively, and "
+    "the functions given to it as torch runs them.",
+    "Where both branches are cheap, compute both and choose: torch.where(condition, a, b).",
+    "Write a loop whose count does not depend on data as a Python for: it is unrolled.",
+)
+TRANSFORM = register(
+    "CC141",
+    "a transform of torch.func",
+    "Batching and differentiating a function changes what every operator in it means, so the call runs natively.",
+    "Apply the transform outside, to the compiled function or to its result.",
+    "Write the batch out: most operators take a further dimension as they are.",
+)
+
 Because = tuple[str, Any, Any, dict[str, Any]]
 
 

@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.breaks import DISABLED, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.breaks import (
+    AUTOGRAD,
+    CONTROL_FLOW,
+    DISABLED,
+    TRANSFORM,
+    UNKNOWN_CALL,
+    Break,
+    raise_real,
+)
 from compiler_core.capture.guard_predicates import active_request
 from compiler_core.capture.inlining import function_of, inline
 from compiler_core.capture.resolve import CACHED_FUNCTION
@@ -165,22 +173,28 @@ _TORCH_NOT = (
 )  # fmt: skip
 
 
+# What the libraries among these do, where a break can say more than that they are not followed.
+_KINDS = {
+    "torch.autograd": AUTOGRAD,
+    "torch.utils.checkpoint": AUTOGRAD,
+    "torch._higher_order_ops": CONTROL_FLOW,
+    "torch._functorch": TRANSFORM,
+}
+
+
 # Programs to compile that are kept among what is not followed.
 _EXAMPLES = frozenset({"explorer.models", "explorer.programs"})
 
 
 def _refuse_module(real: types.FunctionType) -> None:
     """Libraries that are not followed: they print, wait, or look at the interpreter."""
-    from compiler_core.capture.breaks import AUTOGRAD
-
     module = str(real.__globals__.get("__name__", ""))
     root = module.partition(".")[0]
     if root in _FOLLOWED_NOT and module not in _EXAMPLES:
         raise Break(DISABLED if root == "compiler_core" else UNKNOWN_CALL, f"{module}.{real.__qualname__}")  # fmt: skip
     for prefix in _TORCH_NOT:
         if module == prefix or module.startswith(prefix + "."):
-            kind = AUTOGRAD if "autograd" in prefix or "checkpoint" in prefix else UNKNOWN_CALL
-            raise Break(kind, f"{module}.{real.__qualname__}")
+            raise Break(_KINDS.get(prefix, UNKNOWN_CALL), f"{module}.{real.__qualname__}")
 
 
 def _refuse_disabled(real: Any) -> None:

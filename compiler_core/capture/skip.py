@@ -1,7 +1,7 @@
 """Which frames are never captured, and why.
 
 In: a code object. Out: the reason to leave it to eager for good, or None. Rules are rows of one
-table, searched in order; what a skipped frame calls is still looked at.
+table, searched in order; what a skipped frame calls is still looked at, with one exception.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType
 
-__all__ = ["ABOUT_LIBRARIES", "reason_to_skip"]
+__all__ = ["ABOUT_LIBRARIES", "hides_what_it_calls", "reason_to_skip"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +29,11 @@ class Rule:
 def reason_to_skip(code: CodeType) -> str | None:
     """Why this code is never captured; None if it may be."""
     return next((rule.reason for rule in RULES if rule.applies(code)), None)
+
+
+def hides_what_it_calls(code: CodeType) -> bool:
+    """Operators that take functions: in eager they run torch's own compiler on them, and all that it needs."""
+    return _lies_in(code.co_filename, str(Path(_torch_folder()) / "_higher_order_ops"))
 
 
 def _is_suspended(code: CodeType) -> bool:

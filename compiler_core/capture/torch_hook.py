@@ -35,7 +35,7 @@ from compiler_core.capture.frames import (
     SkipOnce,
 )
 from compiler_core.capture.layout import layout_fault
-from compiler_core.capture.skip import reason_to_skip
+from compiler_core.capture.skip import hides_what_it_calls, reason_to_skip
 from compiler_core.capture.torch_frames import Result
 from compiler_core.errors import INTERNAL, InternalError
 
@@ -152,7 +152,7 @@ class TorchHook:
             reason = reason_to_skip(code)
             if reason is not None:
                 self._on_skip(code, reason)
-                return torch_frames.LEAVE
+                return torch_frames.LEAVE_ALL if hides_what_it_calls(code) else torch_frames.LEAVE
             if id(code) in self._passed:
                 return torch_frames.ONCE
             self._remember(code)
