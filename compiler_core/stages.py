@@ -286,10 +286,11 @@ class Fused(LoopProgram):
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter of a kernel: a buffer's first element, or a size symbol."""
+    """A parameter of a kernel: a buffer's first element, a size symbol, or where a C kernel notes the
+    first position that is out of bounds: two integers, the number of the check and the position."""
 
     name: str
-    kind: str  # "in", "out" or "size"
+    kind: str  # "in", "out", "size" or "failed"
     dtype: str  # name of the IR type; "i64" for sizes
 
 

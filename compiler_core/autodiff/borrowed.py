@@ -34,7 +34,7 @@ from compiler_core.ir.index import from_sympy
 __all__ = [
     "FakeTensor", "FakeTensorMode", "FunctionalTensor", "FunctionalTensorMode", "add_placeholder",
     "autocast_off", "autocast_state", "decomposition_table", "enable_python_dispatcher", "is_wrapped", "make_fx",
-    "node_sequence", "sequence_number", "symbol_text", "to_functional", "tracer_graph", "unwrap",
+    "newest_node", "node_sequence", "sequence_number", "symbol_text", "to_functional", "tracer_graph", "unwrap",
 ]  # fmt: skip
 
 
@@ -57,6 +57,12 @@ def tracer_graph() -> torch.fx.Graph:
     assert mode is not None, "called outside make_fx"
     graph: torch.fx.Graph = mode.tracer.graph
     return graph
+
+
+def newest_node() -> torch.fx.Node | None:
+    """The last node that the running `make_fx` wrote; None outside of one."""
+    mode = get_proxy_mode()
+    return None if mode is None else next(iter(reversed(mode.tracer.graph.nodes)))
 
 
 def add_placeholder(name: str, model: torch.Tensor) -> tuple[torch.Tensor, torch.fx.Node]:

@@ -22,7 +22,7 @@ from compiler_core.autodiff.batch_norm import (
     batch_norm_backward,
     batch_norm_without_running,
 )
-from compiler_core.autodiff.borrowed import decomposition_table
+from compiler_core.autodiff.borrowed import decomposition_table, newest_node
 from compiler_core.autodiff.draws import (
     bernoulli,
     native_dropout,
@@ -71,7 +71,8 @@ def nll_loss_forward(
     """Negative log likelihood of `self` (N, C) or (C,) at `target` (N,) or (); and the total weight."""
     axis = self.ndim - 1
     safe, scale = _nll_weights(self, target, weight, ignore_index)
-    loss = -self.gather(axis, safe.unsqueeze(axis)).squeeze(axis) * scale
+    picked = _checking_targets(self.gather(axis, safe.unsqueeze(axis)))
+    loss = -picked.squeeze(axis) * scale
     loss = torch.where(target != ignore_index, loss, 0)
     total = scale.sum() if reduction != 0 else self.new_zeros(())
     if reduction == 0 and self.ndim == 2:
@@ -100,8 +101,17 @@ def _nll_weights(
     """Targets with ignored ones at class 0, and the weight of each sample, zero where ignored."""
     counted = target != ignore_index
     safe = torch.where(counted, target, 0)
-    scale = counted.to(self.dtype) if weight is None else torch.where(counted, weight[safe], 0)
-    return safe, scale
+    if weight is None:
+        return safe, counted.to(self.dtype)
+    return safe, torch.where(counted, _checking_targets(weight[safe]), 0)
+
+
+def _checking_targets(picked: Tensor) -> Tensor:
+    """What was just read at the targets: a target that is no class is an error of the loss, not of the read."""
+    node = newest_node()
+    if node is not None:
+        node.meta["check"] = "target"
+    return picked
 
 
 def cat_of_repeats(self: Tensor, repeats: Sequence[int]) -> Tensor:

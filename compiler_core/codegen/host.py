@@ -12,8 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from compiler_core.codegen.host_text import HostText, host_name
+from compiler_core.codegen.statement_handles import statements_of
 from compiler_core.codegen.writer import Writer
-from compiler_core.ir.loop import Buffer, Call, Nest, View
+from compiler_core.ir.checks import CHECKS
+from compiler_core.ir.loop import Buffer, Call, Nest, Place, View
 from compiler_core.provenance import Handle, Origins, handle
 from compiler_core.stages import Fused, HostProgram, KernelSource
 
@@ -85,8 +87,29 @@ class _Host:
             arguments += [f"{key}={value}" for key, value in constants.items()]
             name += f"[{', '.join(grid)}{',' if len(grid) == 1 else ''}]"
         self.body.line(f"{name}({', '.join(arguments)})", {origin})
+        if any(param.kind == "failed" for param in kernel.params):
+            self._raise_failed(kernel, origin)
+
+    def _raise_failed(self, kernel: KernelSource, origin: Handle) -> None:
+        """Eager's error for the first position that a kernel found out of bounds."""
+        nest = next(item for item in self.fused.program.body if item.name == kernel.name)
+        assert isinstance(nest, Nest)
+        places = [s for s in statements_of(nest.body) if isinstance(s, Place)]
+        for number, place in enumerate(places, 1):
+            check, size = CHECKS[place.check], self.text.size(place.extent)
+            with self.body.block(f"if failed[0] == {number}:", end="", origins={origin}):
+                shown = {
+                    "value": "{failed[1]}",
+                    "dimension": place.dimension,
+                    "size": f"{{{size}}}",
+                }
+                text = check.message.format(**shown)
+                quoted = f"f{text!r}" if "{" in text else repr(text)
+                self.body.line(f"raise {check.error.__name__}({quoted})", {origin})
 
     def _kernel_argument(self, kernel: KernelSource, name: str, kind: str) -> str:
+        if kind == "failed":
+            return "failed"
         if kind == "size":
             self.text.used.add(name)
             return host_name(name)
@@ -173,8 +196,13 @@ class _Host:
                     buffer, dimension = source
                     text = f"{host_name(symbol)} = {host_name(buffer)}.size({dimension})"
                     file.line(text, everything)
+            if self._notes_failures():
+                file.line("failed = (c_int64 * 2)()", everything)
             file.extend(self.body.lines)
         return file.result()
+
+    def _notes_failures(self) -> bool:
+        return any(p.kind == "failed" for kernel in self.kernels.values() for p in kernel.params)
 
     def _prelude(self) -> list[str]:
         program = self.fused.program
@@ -182,7 +210,8 @@ class _Host:
         types = {f"{b.dtype.torch}".removeprefix("torch.") for b in program.buffers.values()}
         names = sorted(t for t in types if f"dtype={t}," in body)
         calls = any(isinstance(item, Call) for item in program.body)
-        lines = ["import torch"]
+        lines = ["from ctypes import c_int64", ""] if self._notes_failures() else []
+        lines.append("import torch")
         if names or calls:
             lines.append(f"from torch import {', '.join(['empty_strided', *names])}")
         lines += [

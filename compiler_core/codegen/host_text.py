@@ -32,6 +32,8 @@ _TAKEN = frozenset(
         "min",
         "max",
         "device",
+        "failed",
+        "c_int64",
         "complex",
     }
 )

@@ -70,6 +70,11 @@ class Writer:
             line.origins |= inside
 
     @property
+    def depth(self) -> int:
+        """How many levels the next line is indented."""
+        return self._depth
+
+    @property
     def source(self) -> str:
         """The text, with a newline at its end."""
         return "".join(f"{INDENT * n.depth}{n.text}".rstrip() + "\n" for n in self.lines)

@@ -18,6 +18,7 @@ from compiler_core.ir.loop import (
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Reduce,
     Statement,
@@ -26,7 +27,8 @@ from compiler_core.ir.loop import (
 )  # fmt: skip
 
 __all__ = [
-    "Renaming", "body_of", "defined", "expressions", "index_names", "is_pointwise", "needed_for", "relabel", "relabel_block", "size",
+    "Renaming", "adds_in_place", "body_of", "checks_places", "defined", "expressions", "index_names", "is_pointwise",
+    "needed_for", "relabel", "relabel_block", "size",
     "used", "value_names", "walk", "with_body",
 ]  # fmt: skip
 
@@ -77,6 +79,8 @@ def expressions(s: Statement) -> tuple[Index, ...]:
     match s:
         case Load(offset=e) | Store(offset=e) | Position(index=e):
             return (e,)
+        case Place(extent=extent):
+            return (extent,)
         case Reduce(axes=axes) | Loop(axes=axes):
             return tuple(axis.extent for axis in axes)
     return ()
@@ -89,7 +93,7 @@ def value_names(s: Statement) -> tuple[str, ...]:
             return args
         case Load(mask=str(mask)):
             return (mask,)
-        case Store(value=value) | Reduce(value=value):
+        case Store(value=value) | Reduce(value=value) | Place(value=value):
             return (value,)
     return ()
 
@@ -117,6 +121,8 @@ def relabel(s: Statement, new: Renaming) -> Statement:
             return replace(s, name=new.value(s.name), args=tuple(map(new.value, s.args)))
         case Position():
             return replace(s, name=new.value(s.name), index=new.index(s.index))
+        case Place():
+            return replace(s, name=new.value(s.name), value=new.value(s.value))
         case Load():
             mask = new.value(s.mask) if s.mask else None
             return replace(s, name=new.value(s.name), offset=new.index(s.offset), mask=mask)
@@ -149,6 +155,16 @@ def needed_for(wanted: set[str], block: Sequence[Statement]) -> list[Statement]:
 def is_pointwise(nest: Nest) -> bool:
     """No reduction and no inner loop."""
     return not any(isinstance(s, Reduce | Loop) for s in nest.body)
+
+
+def checks_places(nest: Nest) -> bool:
+    """Whether the nest checks positions that it reads."""
+    return any(isinstance(s, Place) for s in walk(nest.body))
+
+
+def adds_in_place(nest: Nest) -> bool:
+    """Whether the nest adds to what a buffer holds."""
+    return any(isinstance(s, Store) and s.adds for s in walk(nest.body))
 
 
 def size(nest: Nest) -> int:

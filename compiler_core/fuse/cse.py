@@ -18,6 +18,7 @@ from compiler_core.ir.loop import (
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Reduce,
     Statement,
@@ -96,6 +97,8 @@ class _Sharing:
                 return "value", op, operands, dtype.name
             case Position(index=index, dtype=dtype):
                 return "position", index, dtype.name
+            case Place(_, value, extent, check, dimension):
+                return "place", value, extent, check, dimension
             case Load(buffer=buffer) if buffer not in self.stored:
                 return "load", buffer, s.offset, s.mask, repr(s.other), s.dtype.name
             case Reduce():

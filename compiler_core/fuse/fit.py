@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from compiler_core.fuse.accesses import Access, accesses, loads
-from compiler_core.fuse.blocks import is_pointwise
+from compiler_core.fuse.blocks import checks_places, is_pointwise
 from compiler_core.fuse.limits import DIVISIONS, MOST_COPIES, is_parallel_enough, is_too_dear
 from compiler_core.fuse.linear import steps
 from compiler_core.fuse.match import Match, match
@@ -69,7 +69,7 @@ def _plan_pointwise(
     at = with_divisions(solved, sites, reads)
     if isinstance(at, Refusal):
         return at
-    refusal = _refused_by_cost(producer, reads, at)
+    refusal = _refused_by_checks(producer, reads, solved) or _refused_by_cost(producer, reads, at)
     if refusal:
         return refusal
     plan = Plan(solved.nest, solved.nest.axes, at=at, sites=sites)
@@ -83,6 +83,19 @@ def _plan_pointwise(
         )
     refusal = _refused_by_loop(work, solved.nest, anchor.inner)
     return refusal or replace(plan, anchor=at[load_name(anchor)], loop=anchor.inner)
+
+
+def _refused_by_checks(producer: Group, reads: list[Access], solved: Solved) -> Refusal | None:
+    """A producer that checks positions checks all of them, wherever it goes, and no others."""
+    if not checks_places(producer.nest):
+        return None
+    if all(getattr(a.statement, "mask", None) is None for a in reads) and any(
+        load_name(a) in solved.at for a in reads
+    ):
+        return None
+    return Refusal(
+        "would skip a bounds check", "the consumer reads a part, and every position must be checked"
+    )
 
 
 def _refused_by_cost(

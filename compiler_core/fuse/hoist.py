@@ -5,7 +5,8 @@
     m = load a[i]; e = exp m; for r<8: x = load b[i*8 + r]; y = mul x e; store c[i*8 + r] = y
 
 Requires that no statement of the nest loads what it stores. NB: an integer division stays where it
-is: outside, it would run even if the loop runs zero times.
+is: outside, it would run even if the loop runs zero times. So does the check of a position, unless the
+loop surely runs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,19 @@ from dataclasses import replace
 
 from compiler_core.fuse.blocks import defined, used, walk, with_body
 from compiler_core.fuse.limits import DIVISIONS
-from compiler_core.ir.loop import Block, Load, Loop, Nest, Reduce, Statement, Store, Value
+from compiler_core.ir.index import bounds
+from compiler_core.ir.loop import (
+    Axis,
+    Block,
+    Load,
+    Loop,
+    Nest,
+    Place,
+    Reduce,
+    Statement,
+    Store,
+    Value,
+)
 
 __all__ = ["hoist_invariants"]
 
@@ -32,19 +45,21 @@ def _hoisted(block: Block, stored: frozenset[str]) -> Block:
     for s in block:
         if isinstance(s, Reduce | Loop):
             inner = _hoisted(s.body, stored)
-            moved, stays = _divide(inner, {axis.name for axis in s.axes}, stored)
+            moved, stays = _divide(inner, s.axes, stored)
             result += moved
             s = with_body(s, stays)
         result.append(s)
     return tuple(result)
 
 
-def _divide(block: Block, varying: set[str], stored: frozenset[str]) -> tuple[Block, Block]:
-    """The statements that do not depend on `varying` names, and the others."""
+def _divide(block: Block, axes: tuple[Axis, ...], stored: frozenset[str]) -> tuple[Block, Block]:
+    """The statements that do not depend on the axes of the loop around them, and the others."""
+    varying = {axis.name for axis in axes}
+    surely_runs = all((bounds(axis.extent, {})[0] or 0) > 0 for axis in axes)
     moved: list[Statement] = []
     stays: list[Statement] = []
     for s in block:
-        if _can_move(s, stored) and varying.isdisjoint(used(s)):
+        if _can_move(s, stored, surely_runs) and varying.isdisjoint(used(s)):
             moved.append(s)
             continue
         stays.append(s)
@@ -54,8 +69,10 @@ def _divide(block: Block, varying: set[str], stored: frozenset[str]) -> tuple[Bl
     return tuple(moved), tuple(stays)
 
 
-def _can_move(s: Statement, stored: frozenset[str]) -> bool:
+def _can_move(s: Statement, stored: frozenset[str], surely_runs: bool) -> bool:
     match s:
+        case Place():
+            return surely_runs
         case Store() | Loop():
             return False
         case Load(buffer=buffer):

@@ -6,6 +6,7 @@ what speaks against a pair whatever is in its nests; `fit.py` then fits the nest
 
 from __future__ import annotations
 
+from compiler_core.fuse.blocks import adds_in_place, is_pointwise
 from compiler_core.fuse.fit import fit_reader, fit_siblings
 from compiler_core.fuse.limits import MOST_BUFFERS, MOST_STATEMENTS
 from compiler_core.fuse.plan import Plan, Refusal
@@ -15,8 +16,15 @@ from compiler_core.ir.loop import Call
 __all__ = ["examine", "examine_copy", "examine_siblings"]
 
 
+_ALONE = Refusal(
+    "too little parallel work", "sums at positions from memory are spread over their own axes"
+)
+
+
 def examine(work: Workspace, producer: Group, consumer: Group) -> Plan | Refusal:
     """Producer and consumer of at least one buffer."""
+    if adds_in_place(consumer.nest) and not is_pointwise(producer.nest):
+        return _ALONE
     pair = (producer.number, consumer.number)
     needed = frozenset(buffer for buffer in producer.writes if work.is_kept(buffer, pair))
     return _refused_by_graph(work, producer, consumer) or fit_reader(
@@ -26,13 +34,17 @@ def examine(work: Workspace, producer: Group, consumer: Group) -> Plan | Refusal
 
 def examine_copy(work: Workspace, producer: Group, consumer: Group) -> Plan | Refusal:
     """The same, when the producer goes into each of its consumers and is stored for none."""
-    return _refused_by_graph(work, producer, consumer) or fit_reader(
-        work, producer, consumer, frozenset()
-    )
+    if work.fixed.isdisjoint((*producer.reads, *producer.writes)):
+        return _refused_by_graph(work, producer, consumer) or fit_reader(
+            work, producer, consumer, frozenset()
+        )
+    return Refusal("written in place", "a copy would read what others have written since")
 
 
 def examine_siblings(work: Workspace, a: Group, b: Group, buffer: str) -> Plan | Refusal:
     """Two readers of one buffer, with nothing between them; `a` is to come first."""
+    if adds_in_place(a.nest) or adds_in_place(b.nest):
+        return _ALONE
     return _refused_by_graph(work, a, b) or fit_siblings(work, a.nest, b.nest, buffer)
 
 
@@ -42,9 +54,11 @@ def _refused_by_graph(work: Workspace, a: Group, b: Group) -> Refusal | None:
     if any(pair <= names for pair in work.forbid):
         return Refusal("forbidden", "the caller asked to keep them apart")
     touched = {*a.reads, *a.writes, *b.reads, *b.writes}
-    if touched & work.fixed:
-        buffer = min(touched & work.fixed)
-        return Refusal("written in place", f"{buffer} is written more than once, or by its reader")
+    in_place = _in_place(a, b) & work.fixed
+    if in_place:
+        return Refusal(
+            "written in place", f"{min(in_place)} is written more than once, or by its reader"
+        )
     if len({work.buffer(name).device for name in touched}) > 1:
         return Refusal("different devices", "they work on different devices")
     if len(touched) > MOST_BUFFERS:
@@ -57,6 +71,12 @@ def _refused_by_graph(work: Workspace, a: Group, b: Group) -> Refusal | None:
             f"{a.size + b.size} statements; a kernel has at most {MOST_STATEMENTS}",
         )
     return _refused_by_path(work, a, b) or _refused_by_path(work, b, a)
+
+
+def _in_place(a: Group, b: Group) -> set[str]:
+    """Buffers that both touch, or that one of them reads and writes."""
+    mine, theirs = {*a.reads, *a.writes}, {*b.reads, *b.writes}
+    return (mine & theirs) | ({*a.reads} & {*a.writes}) | ({*b.reads} & {*b.writes})
 
 
 def _refused_by_path(work: Workspace, first: Group, last: Group) -> Refusal | None:

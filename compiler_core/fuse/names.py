@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from compiler_core.fuse.blocks import Renaming, defined, relabel_block, walk
+from compiler_core.fuse.blocks import Renaming, adds_in_place, defined, relabel_block, walk
 from compiler_core.fuse.fresh import Names
 from compiler_core.fuse.reshape import inner_axes
-from compiler_core.ir.loop import Nest, Reduce, Value
+from compiler_core.ir.loop import Nest, Place, Reduce, Store, Value
 
 __all__ = ["kernel_name", "with_final_names"]
 
@@ -44,6 +44,10 @@ def kernel_name(nest: Nest, number: int) -> str:
             words.setdefault(s.kind, 100)
         elif isinstance(s, Value):
             words.setdefault(s.op, _TELLS_LITTLE.get(s.op, 50))
+        elif isinstance(s, Place) and not adds_in_place(nest):
+            words.setdefault("gather", 90)
+        elif isinstance(s, Store) and s.adds:
+            words.setdefault("scatter", 90)
     telling = set(sorted(words, key=lambda word: -words[word])[:_MOST_WORDS])
     chosen = [word for word in words if word in telling] or ["copy"]
     return "_".join([*chosen, str(number)])

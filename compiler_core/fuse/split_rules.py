@@ -21,7 +21,7 @@ from compiler_core.fuse.limits import COLUMN_IN_CACHE, ROW_IN_CACHE
 from compiler_core.fuse.linear import estimate, product, steps
 from compiler_core.fuse.strategy import strategy_of
 from compiler_core.ir.index import Index, Sym, index
-from compiler_core.ir.loop import Axis, Loop, Nest, Reduce
+from compiler_core.ir.loop import Axis, Loop, Nest, Place, Reduce
 
 __all__ = ["Cut", "Whole", "cut_of", "is_long"]
 
@@ -77,6 +77,10 @@ def cut_of(nest: Nest, s: Reduce, names: Names) -> Cut | Whole:
         return Whole(f"{_about(length)} elements are few enough for one program")
     if any(isinstance(inner, Reduce | Loop) for inner in s.body):
         return Whole("there are loops inside it")
+    if any(isinstance(inner, Place) for inner in s.body):
+        return Whole(
+            "a part that reaches beyond the length would check positions that nobody reads"
+        )
     if s.kind.startswith("arg"):
         return Whole("a position belongs to a value of its own")
     if s.dtype.is_float and s.dtype.bytes < 4 and s.kind in ("sum", "prod"):

@@ -8,6 +8,7 @@ coalesced once, so that nests over the same elements meet in the same form.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -125,20 +126,34 @@ def _written_in_place(program: Program) -> frozenset[str]:
 def _kept_order(work: Workspace) -> dict[int, frozenset[int]]:
     """Order that no buffer shows: random calls among each other, and users of buffers written twice."""
     after: dict[int, set[int]] = {}
-    chains: dict[str, list[int]] = {}
-    for number, node in sorted(work.nodes.items()):
-        if isinstance(node, Call):
-            if _is_ordered(node):
-                chains.setdefault("", []).append(number)
-            touched = {*viewed_buffers((node.args, node.kwargs)), *node.outputs}
-        else:
-            touched = {*node.reads, *node.writes}
-        for buffer in sorted(work.fixed & touched):
-            chains.setdefault(buffer, []).append(number)
-    for chain in chains.values():
-        for first, second in pairwise(chain):
+    calls = [
+        n for n, node in sorted(work.nodes.items()) if isinstance(node, Call) and _is_ordered(node)
+    ]
+    for first, second in pairwise(calls):
+        after.setdefault(first, set()).add(second)
+    for buffer in sorted(work.fixed):
+        for first, second in _order_around(work, buffer):
             after.setdefault(first, set()).add(second)
     return {number: frozenset(numbers) for number, numbers in after.items()}
+
+
+def _order_around(work: Workspace, buffer: str) -> Iterator[tuple[int, int]]:
+    """Pairs in order: who writes the buffer with who reads or writes it next; readers with the next writer."""
+    writer: int | None = None
+    readers: list[int] = []
+    for number, node in sorted(work.nodes.items()):
+        is_call = isinstance(node, Call)
+        reads = viewed_buffers((node.args, node.kwargs)) if isinstance(node, Call) else node.reads
+        writes = node.outputs if isinstance(node, Call) else node.writes
+        if buffer not in reads and buffer not in writes:
+            continue
+        if writer is not None:
+            yield writer, number
+        if buffer in writes or (is_call and _is_ordered(node)):  # type: ignore[arg-type]
+            yield from ((reader, number) for reader in readers)
+            writer, readers = number, []
+        else:
+            readers.append(number)
 
 
 def _is_ordered(call: Call) -> bool:

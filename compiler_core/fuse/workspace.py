@@ -127,11 +127,26 @@ class Workspace:
     def remove(self, group: Group) -> None:
         """Forget a group and what it read."""
         del self.nodes[group.number]
+        self._reorder(group.number, self.following.pop(group.number, frozenset()))
         for buffer in group.reads:
             self.readers[buffer].discard(group.number)
 
+    def _reorder(self, number: int, instead: frozenset[int]) -> None:
+        """What ran before a node runs before others instead."""
+        for first, after in list(self.following.items()):
+            if number in after:
+                self.following[first] = (after - {number}) | instead
+
     def replace_pair(self, a: Group, b: Group, nest: Nest) -> Group:
         """One group in place of two. Nodes above either are now above it."""
+        later = self.following.pop(a.number, frozenset()) | self.following.pop(
+            b.number, frozenset()
+        )
+        new = self.next_number
+        self._reorder(a.number, frozenset({new}))
+        self._reorder(b.number, frozenset({new}))
+        if later - {a.number, b.number}:
+            self.following[new] = later - {a.number, b.number}
         self.remove(a)
         self.remove(b)
         members = tuple(dict.fromkeys(a.members + b.members))

@@ -13,6 +13,7 @@ from compiler_core.ir.loop import (
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Program,
     Reduce,
@@ -24,6 +25,6 @@ from compiler_core.ir.ops import OPS, REDUCTIONS
 
 __all__ = [
     "DTYPES", "OPS", "REDUCTIONS", "Axis", "Buffer", "Call", "Constant", "DType", "Index", "Load", "Loop", "Nest",
-    "Position", "Program", "Reduce", "Store", "Sym", "Value", "View", "axis_ranges", "bounds", "dtype_of",
+    "Place", "Position", "Program", "Reduce", "Store", "Sym", "Value", "View", "axis_ranges", "bounds", "dtype_of",
     "from_sympy", "simplify",
 ]  # fmt: skip

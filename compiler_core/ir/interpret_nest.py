@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from compiler_core.ir.checks import CHECKS
 from compiler_core.ir.dtypes import DType
 from compiler_core.ir.index import FloorDiv, Index, Max, Min, Mod, Product, Sum
 from compiler_core.ir.loop import (
@@ -24,6 +25,7 @@ from compiler_core.ir.loop import (
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Reduce,
     Statement,
@@ -84,7 +86,8 @@ def run_nest(
 
     `memory` maps each buffer to its elements, a tensor of one dimension. `trace` gets (nest,
     statement, value over all axes around it). Raises IndexError for an offset outside a buffer, for
-    two positions of the axes that store to one place, and for the maximum of no elements.
+    two positions of the axes that store to one place, and for the maximum of no elements; the error of
+    a `place` for a position outside its dimension.
     """
     scope = _Scope(nest.name, memory, sizes, device, trace).enter(nest.axes)
     if 0 in scope.extents:
@@ -146,6 +149,16 @@ def _position(statement: Position, scope: _Scope) -> torch.Tensor:
     return _evaluate(statement.index, scope).to(statement.dtype.torch)
 
 
+def _place(statement: Place, scope: _Scope) -> torch.Tensor:
+    check, extent = CHECKS[statement.check], statement.extent.evaluate(scope.sizes)
+    value = scope.get(statement.value).long()
+    at = torch.where(value < 0, value + extent, value) if check.wraps else value
+    outside = (at < 0) | (at >= extent)
+    if bool(outside.any()):
+        raise check.failure(int(value[outside][0]), statement.dimension, extent)
+    return at
+
+
 def _load(statement: Load, scope: _Scope) -> torch.Tensor:
     memory = scope.memory[statement.buffer]
     offset = _evaluate(statement.offset, scope)
@@ -165,7 +178,7 @@ def _store(statement: Store, scope: _Scope) -> None:
     memory = scope.memory[statement.buffer]
     offset = _evaluate(statement.offset, scope)
     _check(label, statement.buffer, offset, scope)
-    if statement.offset.names.issubset({*dict(scope.axes), *scope.sizes}):
+    if not statement.adds:
         places = offset.expand(scope.extents).flatten()
         if len(places) > 1 and int(torch.bincount(places).max()) > 1:
             raise scope.fail(label, "two positions of the axes write the same element")
@@ -175,7 +188,17 @@ def _store(statement: Store, scope: _Scope) -> None:
             f"nest {scope.nest}, statement {label}: the value is {value.dtype}, "
             f"the buffer {memory.dtype}"
         )
-    _bits(memory)[offset] = _bits(value)
+    if statement.adds:
+        _add(memory, offset.expand(scope.extents), value.expand(scope.extents))
+    else:
+        _bits(memory)[offset] = _bits(value)
+
+
+def _add(memory: torch.Tensor, offset: torch.Tensor, value: torch.Tensor) -> None:
+    """Add elements to memory: floats in f64, rounded once; integers wrap."""
+    wide = memory.double() if memory.is_floating_point() else memory.clone()
+    wide.index_add_(0, offset.flatten(), value.flatten().to(wide.dtype))
+    memory.copy_(wide)
 
 
 def _reduce(statement: Reduce, scope: _Scope) -> torch.Tensor:
@@ -200,6 +223,7 @@ _VALUES: dict[type[Statement], Callable[[Any, _Scope], torch.Tensor]] = {
     Constant: _constant,
     Value: _value,
     Position: _position,
+    Place: _place,
     Load: _load,
     Reduce: _reduce,
 }

@@ -12,12 +12,13 @@ Grammar (the text that `ir/text.py` prints and `ir/parse.py` reads back; `#` sta
     nest      := "nest" name ("for" axis*)? ":" statement*
     call      := "call" name ":" (buffer | "None")* "=" target "(" argument* ")" "because" string
     axis      := name "<" index
-    statement := constant | value | position | load | store | reduce | loop
+    statement := constant | value | position | place | load | store | reduce | loop
     constant  := name ":" dtype "=" "const" number
     value     := name ":" dtype "=" op name*
     position  := name ":" dtype "=" "index" index
+    place     := name ":" "i64" "=" "place" name "<" index "as" check dimension
     load      := name ":" dtype "=" "load" buffer "[" index "]" ("if" name "else" number)?
-    store     := "store" buffer "[" index "]" "=" name
+    store     := "store" buffer "[" index "]" ("=" | "+=") name
     reduce    := name ":" dtype "=" kind "over" axis* ":" statement* "yield" name
     loop      := "for" axis* ":" statement*
 
@@ -28,6 +29,12 @@ The offset in a load or store is in elements from the buffer's first element, al
 strides: a view is nothing but another offset expression. A masked load reads only where its mask
 holds and gives the constant elsewhere. Within one nest, no position of the outer axes reads what
 another position writes.
+
+A position may come from memory. `at: i64 = place ix < 100 as row 0` is the integer `ix` as a position in
+a dimension of 100: 0 <= at < 100, or the error of the check `row` (`ir/checks.py`). Offsets may name
+the results of `place` and no other values, so no access can leave its buffer. Positions from memory may
+be equal, so they are never stored to: `store b[at] += x` adds, in any order, to what `b` held before the
+nest. A nest does nothing else with a buffer that it adds to.
 
 `lower` makes one nest per ATen operator; a fused kernel is one nest with several statements, inner
 loops and reductions in its body. Both are `Program`s: one printer, parser, verifier, interpreter.
@@ -43,7 +50,7 @@ from compiler_core.ir.index import Index
 from compiler_core.provenance import NOWHERE, Origins
 
 __all__ = [
-    "Axis", "Block", "Buffer", "Call", "Constant", "Load", "Loop", "Nest", "Position", "Program", "Reduce",
+    "Axis", "Block", "Buffer", "Call", "Constant", "Load", "Loop", "Nest", "Place", "Position", "Program", "Reduce",
     "Statement", "Store", "Value", "View",
 ]  # fmt: skip
 
@@ -113,6 +120,22 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """name = the integer `value` as a position in a dimension: 0 <= name < extent, else an error.
+
+    `check` is a key of `ir/checks.py: CHECKS`, `dimension` the number that its message shows.
+    """
+
+    name: str
+    value: str
+    extent: Index
+    check: str
+    dimension: int
+    dtype: DType
+    origins: Origins = NOWHERE
+
+
+@dataclass(frozen=True, slots=True)
 class Load:
     name: str
     buffer: str
@@ -125,12 +148,16 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """buffer[offset] = value. Its origins are the operator that made the value and those that read the buffer."""
+    """buffer[offset] = value. Its origins are the operator that made the value and those that read the buffer.
+
+    With `adds`, buffer[offset] += value: positions may meet.
+    """
 
     buffer: str
     offset: Index
     value: str
     origins: Origins = NOWHERE
+    adds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +182,7 @@ class Loop:
     origins: Origins = NOWHERE
 
 
-Statement: TypeAlias = Constant | Value | Position | Load | Store | Reduce | Loop
+Statement: TypeAlias = Constant | Value | Position | Place | Load | Store | Reduce | Loop
 Block: TypeAlias = tuple[Statement, ...]
 
 

@@ -22,6 +22,7 @@ from compiler_core.ir.loop import (
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Program,
     Reduce,
@@ -52,13 +53,14 @@ _BUFFER = re.compile(
 _NEST = re.compile(rf"nest ({NAME})(?:\s+for\s+(.*))?\s*:")
 _CALL = re.compile(rf"call ({NAME})\s*:\s*(?:([\w, ]+?)\s*=\s*)?([\w.]+)\((.*)\) because (.+)")
 _UPDATE = re.compile(rf"update ({NAME})\s*=\s*({NAME})")
-_STORE = re.compile(rf"store\s+({NAME})\s*\[(.*)\]\s*=\s*({NAME})")
+_STORE = re.compile(rf"store\s+({NAME})\s*\[(.*)\]\s*(\+?=)\s*({NAME})")
 _LOOP = re.compile(r"for\b\s*(.*):")
 _YIELD = re.compile(rf"yield\s+({NAME})")
 _TYPED = re.compile(rf"({NAME})\s*:\s*(\w+)\s*=\s*(\w+)\s*(.*)")
 _OVER = re.compile(r"over\b\s*(.*):")
 _LOAD = re.compile(rf"({NAME})\s*\[(.*)\](?:\s*if\s+({NAME})\s+else\s+(.+))?")
-_WORDS = {"const", "index", "load", *OPS, *REDUCTIONS}
+_PLACE = re.compile(rf"({NAME})\s*<\s*(.+?)\s+as\s+({NAME})\s+(\d+)")
+_WORDS = {"const", "index", "place", "load", *OPS, *REDUCTIONS}
 
 
 def parse_program(text: str, like: Program | None = None) -> Program:
@@ -190,7 +192,8 @@ class _Parser:
     def statement(self) -> Statement:
         line = self.line
         if found := self.accept(_STORE):
-            return Store(found[1], parse_index(line, found[2]), found[3])
+            offset, adds = parse_index(line, found[2]), found[3] == "+="
+            return Store(found[1], offset, found[4], adds=adds)
         if found := self.accept(_LOOP):
             return Loop(parse_axes(line, found[1]), self.block(line)[0])
         found = self.accept(_TYPED)
@@ -206,6 +209,8 @@ class _Parser:
             return Constant(name, parse_number(line, rest), dtype)
         if word == "index":
             return Position(name, parse_index(line, rest), dtype)
+        if word == "place":
+            return self.place(line, name, dtype, rest)
         if word == "load":
             return self.load(line, name, dtype, rest)
         if word in REDUCTIONS:
@@ -215,6 +220,13 @@ class _Parser:
             if not re.fullmatch(NAME, arg):
                 line.fail("the names of operands", arg)
         return Value(name, word, args, dtype)
+
+    def place(self, line: TextLine, name: str, dtype: DType, rest: str) -> Place:
+        found = _PLACE.fullmatch(rest)
+        if found is None:
+            line.fail("'place <name> < <index> as <check> <dimension>'", "place")
+        value, extent, check, dimension = found.groups()
+        return Place(name, value, parse_index(line, extent), check, int(dimension), dtype)
 
     def load(self, line: TextLine, name: str, dtype: DType, rest: str) -> Load:
         found = _LOAD.fullmatch(rest)

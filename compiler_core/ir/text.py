@@ -25,6 +25,7 @@ from compiler_core.ir.loop import (
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Program,
     Reduce,
@@ -252,14 +253,14 @@ def _width(heads: Sequence[str]) -> int:
 
 def _statement(statement: Statement, width: int) -> str:
     match statement:
-        case Store(buffer, offset, value):
-            return f"store {buffer}[{offset}] = {value}"
+        case Store(buffer, offset, value, adds=adds):
+            return f"store {buffer}[{offset}] {'+=' if adds else '='} {value}"
         case Loop(axes):
             return f"for {_axes(axes)}:"
     return f"{f'{statement.name}: {statement.dtype}':<{width}} = {_right_side(statement)}"
 
 
-def _right_side(statement: Constant | Value | Position | Load | Reduce) -> str:
+def _right_side(statement: Constant | Value | Position | Place | Load | Reduce) -> str:
     match statement:
         case Constant(value=value):
             return f"const {number_text(value)}"
@@ -267,6 +268,8 @@ def _right_side(statement: Constant | Value | Position | Load | Reduce) -> str:
             return " ".join([op, *args])
         case Position(index=index):
             return f"index {index}"
+        case Place(_, value, extent, check, dimension):
+            return f"place {value} < {extent} as {check} {dimension}"
         case Load(buffer=buffer, offset=offset, mask=None):
             return f"load {buffer}[{offset}]"
         case Load(buffer=buffer, offset=offset, mask=mask, other=other):

@@ -13,7 +13,8 @@ from compiler_core.errors import ILL_FORMED, VerifyError, closest
 from compiler_core.ir.index import Index
 from compiler_core.ir.loop import Buffer, Call, Nest, Program, View
 from compiler_core.ir.text import lines_of
-from compiler_core.ir.verify_nest import Fault, check_name, check_nest, check_origins
+from compiler_core.ir.verify_nest import check_nest
+from compiler_core.ir.verify_scope import Fault, check_name, check_origins
 
 __all__ = ["verify_program"]
 

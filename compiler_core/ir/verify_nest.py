@@ -6,21 +6,19 @@ that names the statement. `ir/verify.py` turns it into a message with the text a
 
 from __future__ import annotations
 
-import keyword
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator
 
 from compiler_core.errors import closest
-from compiler_core.ir.dtypes import DTYPES, DType
-from compiler_core.ir.index import Index
+from compiler_core.ir.checks import CHECKS
+from compiler_core.ir.dtypes import DTYPES
 from compiler_core.ir.loop import (
-    Axis,
     Block,
     Buffer,
     Constant,
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Program,
     Reduce,
@@ -31,22 +29,9 @@ from compiler_core.ir.loop import (
 from compiler_core.ir.ops import OPS, REDUCTIONS
 from compiler_core.ir.text import StatementNames
 from compiler_core.ir.verify_access import out_of_bounds, stored_twice
-from compiler_core.provenance import Origins, stage_of
+from compiler_core.ir.verify_scope import Fault, Scope, check_origins
 
-__all__ = ["Fault", "check_name", "check_nest", "check_origins"]
-
-# stage → the stages that its origins may be of; a stage that is not here may have any
-_ORIGINS = {
-    "lower": {"forward", "backward", "synthetic"},
-    "fuse": {"lower", "synthetic"},
-}
-
-
-class Fault(Exception):
-    """A broken rule: `name` is the handle's last part, `problem` a sentence."""
-
-    def __init__(self, name: str, problem: str):
-        self.name, self.problem = name, problem
+__all__ = ["check_nest"]
 
 
 def check_nest(nest: Nest, program: Program, stage: str, written: set[str]) -> None:
@@ -55,84 +40,21 @@ def check_nest(nest: Nest, program: Program, stage: str, written: set[str]) -> N
     `written` are the buffers with a value before it; those that it stores to are added.
     """
     check_origins(nest.name, nest.origins, stage)
-    scope = _Scope(program, stage, StatementNames(nest.name), written)
+    added = frozenset(_added_to(nest.body))
+    scope = Scope(program, stage, StatementNames(nest.name), written, added)
     _check_block(nest.body, scope.enter(nest.name, nest.axes))
 
 
-def check_origins(name: str, origins: Origins, stage: str) -> None:
-    """Every item has origins, of the stage just before it. Raises Fault."""
-    if not origins:
-        raise Fault(name, "it has no origins; name what it came from, or say synthetic(pass, why)")
-    allowed = _ORIGINS.get(stage)
-    wrong = sorted(h for h in origins if allowed and stage_of(h) not in allowed)
-    if wrong:
-        raise Fault(name, f"origin {wrong[0]} is not of the stage before {stage}")
+def _added_to(block: Block) -> Iterator[str]:
+    """Buffers that a block adds to."""
+    for statement in block:
+        if isinstance(statement, Store) and statement.adds:
+            yield statement.buffer
+        elif isinstance(statement, Loop | Reduce):
+            yield from _added_to(statement.body)
 
 
-def check_name(where: str, name: str) -> None:
-    """A name is a Python identifier, so that the text can be read back. Raises Fault."""
-    if not name.isidentifier() or keyword.iskeyword(name):
-        raise Fault(where, f"{name!r} is not a name (a Python identifier)")
-
-
-@dataclass(frozen=True, slots=True)
-class _Scope:
-    """What is known at one place: `types` of visible values, all names so far, axes around."""
-
-    program: Program
-    stage: str
-    handles: StatementNames
-    written: set[str]
-    axes: tuple[Axis, ...] = ()
-    types: dict[str, DType] = field(default_factory=dict)
-    taken: dict[str, None] = field(default_factory=dict)
-
-    def enter(self, where: str, axes: Sequence[Axis]) -> _Scope:
-        """The scope inside a loop over these axes."""
-        around = {axis.name for axis in self.axes}
-        for axis in axes:
-            check_name(where, axis.name)
-            if axis.name in around or axis.name in self.program.symbols or axis.name in self.types:
-                raise Fault(where, f"the axis {axis.name} has the name of something else in scope")
-            around.add(axis.name)
-            unknown = axis.extent.names - set(self.program.symbols)
-            if unknown:
-                raise Fault(
-                    where, f"the extent of {axis.name} depends on {', '.join(sorted(unknown))}"
-                )
-        return replace(self, axes=(*self.axes, *axes), types=dict(self.types))
-
-    def type_of(self, where: str, name: str) -> DType:
-        """The type of a visible value."""
-        if name in self.types:
-            return self.types[name]
-        if name in self.taken:
-            raise Fault(where, f"{name} is defined in a block that is closed here")
-        raise Fault(where, f"{name} is not defined before this{closest(name, self.types)}")
-
-    def define(self, where: str, name: str, dtype: DType) -> None:
-        check_name(where, name)
-        if name in self.taken or any(axis.name == name for axis in self.axes):
-            raise Fault(where, f"{name} is defined a second time in this nest")
-        if dtype.name not in DTYPES:
-            raise Fault(where, f"no statement computes in {dtype}: it is for library calls only")
-        self.taken[name] = None
-        self.types[name] = dtype
-
-    def check_index(self, where: str, e: Index) -> None:
-        """Names of an index are axes around, size symbols or visible integers."""
-        axes = {axis.name for axis in self.axes}
-        for name in sorted(e.names - axes - set(self.program.symbols)):
-            if self.type_of(where, name).kind not in ("int", "uint"):
-                raise Fault(where, f"the index {e} uses {name}, which is {self.types[name]}")
-
-    def buffer(self, where: str, name: str) -> Buffer:
-        if name not in self.program.buffers:
-            raise Fault(where, f"there is no buffer {name}{closest(name, self.program.buffers)}")
-        return self.program.buffers[name]
-
-
-def _check_block(block: Block, scope: _Scope) -> None:
+def _check_block(block: Block, scope: Scope) -> None:
     for statement in block:
         where = scope.handles.of(statement)
         check_origins(where, statement.origins, scope.stage)
@@ -141,7 +63,7 @@ def _check_block(block: Block, scope: _Scope) -> None:
             scope.define(where, statement.name, statement.dtype)
 
 
-def _check_statement(statement: Statement, where: str, scope: _Scope) -> None:
+def _check_statement(statement: Statement, where: str, scope: Scope) -> None:
     match statement:
         case Constant():
             _check_constant(statement, where)
@@ -151,6 +73,8 @@ def _check_statement(statement: Statement, where: str, scope: _Scope) -> None:
             scope.check_index(where, statement.index)
             if statement.dtype.kind == "bool":
                 raise Fault(where, "a position is a number, not a truth value")
+        case Place():
+            _check_place(statement, where, scope)
         case Load():
             _check_load(statement, where, scope)
         case Store():
@@ -169,7 +93,7 @@ def _check_constant(statement: Constant, where: str) -> None:
         raise Fault(where, f"the constant {value} is no truth value")
 
 
-def _check_value(statement: Value, where: str, scope: _Scope) -> None:
+def _check_value(statement: Value, where: str, scope: Scope) -> None:
     op = OPS.get(statement.op)
     if op is None:
         raise Fault(where, f"there is no operation {statement.op}{closest(statement.op, OPS)}")
@@ -192,13 +116,27 @@ def _check_value(statement: Value, where: str, scope: _Scope) -> None:
         raise Fault(where, f"{shown}: the result is {result}")
 
 
-def _check_load(statement: Load, where: str, scope: _Scope) -> None:
+def _check_place(statement: Place, where: str, scope: Scope) -> None:
+    if statement.check not in CHECKS:
+        raise Fault(where, f"there is no check {statement.check}{closest(statement.check, CHECKS)}")
+    found = scope.type_of(where, statement.value)
+    if found.name not in ("i32", "i64") or statement.dtype.name != "i64":
+        raise Fault(where, f"a place is an i64 made of an i32 or i64, not {found}")
+    unknown = statement.extent.names - set(scope.program.symbols)
+    if unknown:
+        raise Fault(where, f"the extent of a place depends on {', '.join(sorted(unknown))}")
+    scope.places.add(statement.name)
+
+
+def _check_load(statement: Load, where: str, scope: Scope) -> None:
     buffer = scope.buffer(where, statement.buffer)
     scope.check_index(where, statement.offset)
     if statement.dtype != buffer.dtype:
         raise Fault(where, f"{buffer.name} holds {buffer.dtype}, the load says {statement.dtype}")
     if buffer.name not in scope.written:
         raise Fault(where, f"{buffer.name} is read before anything is written to it")
+    if buffer.name in scope.added:
+        raise Fault(where, f"the nest adds to {buffer.name}, so it does not read it")
     if statement.mask is not None:
         if scope.type_of(where, statement.mask).kind != "bool":
             raise Fault(where, f"the mask {statement.mask} is not bool")
@@ -208,7 +146,7 @@ def _check_load(statement: Load, where: str, scope: _Scope) -> None:
         raise Fault(where, problem)
 
 
-def _check_store(statement: Store, where: str, scope: _Scope) -> None:
+def _check_store(statement: Store, where: str, scope: Scope) -> None:
     buffer = scope.buffer(where, statement.buffer)
     scope.check_index(where, statement.offset)
     mutated = {target for target, _ in scope.program.mutated}
@@ -220,13 +158,37 @@ def _check_store(statement: Store, where: str, scope: _Scope) -> None:
     if dtype != buffer.dtype:
         raise Fault(where, f"{buffer.name} holds {buffer.dtype}, {statement.value} is {dtype}")
     problem = out_of_bounds(statement.offset, scope.axes, buffer)
-    problem = problem or stored_twice(statement.offset, scope.axes)
+    if statement.adds:
+        problem = problem or _wrong_sum(buffer, scope)
+    else:
+        problem = (
+            problem or stored_twice(statement.offset, scope.axes) or _may_meet(statement, scope)
+        )
     if problem:
         raise Fault(where, problem)
     scope.written.add(buffer.name)
 
 
-def _check_reduce(statement: Reduce, where: str, scope: _Scope) -> None:
+def _wrong_sum(buffer: Buffer, scope: Scope) -> str | None:
+    """What is wrong with adding to a buffer."""
+    if buffer.name not in scope.written:
+        return f"{buffer.name} is added to before anything is written to it"
+    if buffer.dtype.kind == "bool" or (buffer.dtype.is_float and buffer.dtype.bytes < 4):
+        return f"sums are not kept in {buffer.dtype}"
+    return None
+
+
+def _may_meet(statement: Store, scope: Scope) -> str | None:
+    """A plain store needs a position of its own for each position of the axes."""
+    met = sorted(statement.offset.names & scope.places)
+    if met:
+        return f"two positions may have the same {met[0]}: only += may store there"
+    if statement.buffer in scope.added:
+        return f"the nest adds to {statement.buffer}, so it does not store to it"
+    return None
+
+
+def _check_reduce(statement: Reduce, where: str, scope: Scope) -> None:
     kind = statement.kind
     if kind not in REDUCTIONS:
         raise Fault(where, f"there is no reduction {kind}{closest(kind, REDUCTIONS)}")

@@ -30,7 +30,7 @@ NO_CALL = register(
     "Functionalise the graph before lowering it; or leave the operator outside the compiled region.",
 )
 
-_BOUNDS = "eager checks that every index is in bounds; a generated kernel would not"
+_MEET = "where two positions meet, the last one wins"
 _RANDOM = "the library keeps eager's random number stream"
 _SORT = "sorting is a library algorithm"
 _SCAN = "a scan: each element needs the one before it"
@@ -39,12 +39,11 @@ _CONVOLUTION = "the library's window kernels are faster than generated loops"
 
 # operator name (without overload) → why it is a library call
 REASONS: dict[str, str] = {
+    "scatter_reduce": "where positions meet, other folds than sums are the library's",
+    "take": "the library counts positions in the flattened tensor",
     **dict.fromkeys(
-        ("embedding", "embedding_dense_backward", "index", "index_put", "_unsafe_index",
-         "_unsafe_index_put", "gather", "scatter", "scatter_add", "scatter_reduce", "index_select",
-         "index_add", "index_copy", "index_fill", "take", "put", "masked_scatter", "nll_loss_forward",
-         "nll_loss_backward", "nll_loss2d_forward", "nll_loss2d_backward"),
-        _BOUNDS,
+        ("scatter", "index_copy", "index_fill", "put", "masked_scatter"),
+        _MEET,
     ),
     **dict.fromkeys(
         ("rand", "randn", "randint", "rand_like", "randn_like", "randint_like", "bernoulli", "native_dropout",

@@ -2,7 +2,7 @@
 
 In: a node whose result at a position is one element of one operand, or a number. Out: one nest with
 masked loads: a load reads only where its mask holds, so offsets outside of the buffer do no harm.
-Data-dependent positions (gather, scatter, index, embedding) are library calls: eager checks bounds.
+Positions that lie in a tensor themselves are in `gathers.py` and `scatters.py`.
 """
 
 from __future__ import annotations

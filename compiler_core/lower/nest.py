@@ -19,6 +19,7 @@ from compiler_core.ir.loop import (
     Constant,
     Load,
     Nest,
+    Place,
     Position,
     Reduce,
     Statement,
@@ -108,6 +109,20 @@ class NestBuilder:
             self.position(of, dtype) if of.constant is None else self.constant(of.constant, dtype)
         )
 
+    def place(self, value: Scalar, extent: Index, check: str, dimension: int = 0) -> Index:
+        """An integer that was read from memory, as a position in a dimension of this extent.
+
+        Raises Refusal where the dimension has no positions: eager's error is then another one.
+        """
+        if extent.constant == 0:
+            raise Refusal("the dimension has no positions")
+        key = ("place", value.name, extent, check, dimension)
+        if key not in self._known:
+            name = self._fresh("place")
+            self._block.append(Place(name, value.name, extent, check, dimension, I64, current()))
+            self._known[key] = Scalar(name, I64, self)
+        return Sym(self._known[key].name)
+
     def load(
         self,
         source: Operand,
@@ -169,12 +184,13 @@ class NestBuilder:
         value: Scalar,
         positions: Sequence[Index] | None = None,
         readers: Origins = NOWHERE,
+        adds: bool = False,
     ) -> None:
-        """Write `value` at `positions` (the nest's own when not given)."""
+        """Write `value` at `positions` (the nest's own when not given), or add it there."""
         self._check_device(target)
         offset = target.offset_at(self.positions if positions is None else positions)
         origins = union(current(), readers)
-        self._block.append(Store(target.view.buffer, offset, value.name, origins))
+        self._block.append(Store(target.view.buffer, offset, value.name, origins, adds))
 
     def _check_device(self, operand: Operand) -> None:
         """Raise Refusal for a nest that would touch the memory of two devices."""
@@ -209,6 +225,8 @@ def _reads(statement: Statement) -> tuple[str, ...]:
             return (statement.value, *statement.offset.names)
         case Load():
             return (*statement.offset.names, *((statement.mask,) if statement.mask else ()))
+        case Place():
+            return (statement.value,)
         case Reduce():
             return tuple(name for inner in statement.body for name in _reads(inner))
     return ()

@@ -47,6 +47,14 @@ class Operand:
         """The same place, reached through more nodes."""
         return replace(self, through=self.through | nodes)
 
+    def selected(self, dim: int, place: Index) -> Operand:
+        """The part at one place of a dimension, without that dimension."""
+        view = self.view
+        shape = (*view.shape[:dim], *view.shape[dim + 1 :])
+        strides = (*view.strides[:dim], *view.strides[dim + 1 :])
+        offset = view.offset + place * view.strides[dim]
+        return replace(self, view=View(view.buffer, shape, strides, offset))
+
     def offset_at(self, positions: Sequence[Index]) -> Index:
         """The element offset at `positions`; sizes of 1 and missing leading dimensions broadcast."""
         aligned = positions[len(positions) - len(self.shape) :]

@@ -12,12 +12,14 @@ from torch import fx
 
 from compiler_core.lower import (
     creation,
+    gathers,
     indexing,
     matmul,
     normalisation,
     pointwise,
     pooling,
     reductions,
+    scatters,
     views,
 )  # fmt: skip
 from compiler_core.lower.empty import is_empty, lower_empty
@@ -34,6 +36,8 @@ TABLE: dict[Any, Any] = {
     **reductions.TABLE,
     **normalisation.TABLE,
     **indexing.TABLE,
+    **gathers.TABLE,
+    **scatters.TABLE,
     **pooling.TABLE,
     **matmul.TABLE,
 }

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import linecache
+import re
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -35,6 +36,8 @@ REFUSED = register(
     "Triton's compiler raised an error for generated or edited kernel text.",
     "If you edited the kernel, the message above names the line; otherwise report it.",
 )
+
+_FOLDER = "<cutaway>"
 
 _TYPES = {
     "f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16", "f8e4m3": "fp8e4nv", "f8e5m2": "fp8e5",
@@ -106,6 +109,8 @@ def triton_options(kernel: KernelSource) -> dict[str, Any]:
         "num_stages": launch.num_stages,
         "enable_fp_fusion": False,
         "enable_reflect_ftz": False,  # libdevice keeps subnormal numbers, as eager does
+        "debug": "tl.device_assert(" in kernel.source,  # else assertions leave no code
+        "sanitize_overflow": False,  # integers wrap, as in eager
     }
 
 
@@ -160,12 +165,22 @@ def _run_stages(
         if (
             name == "llir"
         ):  # the snapshot's folder is a random name; texts do not change from run to run
-            forms[name] = module = forms[name].replace(folder, "<cutaway>")
+            forms[name] = module = _without_folder(forms[name], folder)
         seconds[name] = time.perf_counter() - start
         if name == until:
             break
     binary = forms.pop("cubin", b"")
     return CompiledForms(forms, binary, _plain(metadata), seconds)
+
+
+def _without_folder(text: str, folder: str) -> str:
+    """LLVM IR with a constant name for a folder; strings that hold the name (of assertions) say their length."""
+
+    def shorter(match: re.Match[str]) -> str:
+        length = int(match[1]) + len(match[2].replace(folder, _FOLDER)) - len(match[2])
+        return f'[{length} x i8] c"{match[2].replace(folder, _FOLDER)}"'
+
+    return re.sub(r'\[(\d+) x i8\] c"([^"]*)"', shorter, text).replace(folder, _FOLDER)
 
 
 def _snapshot(module: Any) -> str:

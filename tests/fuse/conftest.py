@@ -106,9 +106,11 @@ def run_in_planned_memory(fused: Fused, inputs: Any) -> tuple[Any, ...]:
     """Run with each buffer that takes a dead buffer's memory in that memory, spoiled beforehand."""
     program = fused.program
     machine = _Machine.start(program, copies(inputs))
+    made: set[str] = set()
     for item in program.body:
         for name in written_buffers(item) if isinstance(item, Nest) else item.outputs:
-            if name in fused.reuse:
+            if name in fused.reuse and name not in made:
+                made.add(name)
                 memory = machine.memory[fused.reuse[name]]
                 assert len(memory) == len(machine.memory[name])
                 machine.memory[name] = memory.fill_(77)

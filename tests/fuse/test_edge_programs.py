@@ -73,7 +73,8 @@ def test_a_gather_reads_through_its_producer(fusing: SimpleNamespace) -> None:
     z: f64 = add x y
     store b[8*i + j] = z
   nest gather for k < 64:
-    at: i64 = load d[k]
+    p: i64 = load d[k]
+    at: i64 = place p < 64 as row 0
     v: f64 = load b[at]
     store c[k] = v
   return c"""
@@ -96,7 +97,8 @@ def test_the_index_itself_comes_from_a_producer(fusing: SimpleNamespace) -> None
     w: f64 = add v v
     store b[i] = w
   nest gather for q < 64:
-    at: i64 = load e[q]
+    p: i64 = load e[q]
+    at: i64 = place p < 64 as row 0
     z: f64 = load b[at]
     store c[q] = z
   return c"""

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 
 from compiler_core.ir import interpret_nest
+from compiler_core.ir.checks import CHECKS
+from compiler_core.ir.dtypes import DTYPES
 from compiler_core.ir.in_float64 import in_float64
 from compiler_core.ir.interpret import operator_of, run_program
 from compiler_core.ir.loop import Program
@@ -325,6 +328,57 @@ def test_indirect_loads_check_their_bounds() -> None:
         message = f"nest gather_0, statement a: offset {offset} is outside z, which has 8 elements"
         with pytest.raises(IndexError, match=message):
             run_program(GATHER, [torch.tensor(places), z])
+
+
+SCATTER = """
+  nest copy_0 for j < s1:
+    c: {t} = load x[j]
+    store y[j] = c
+  nest add_0 for i < s0:
+    k: i64 = load h[i]
+    at: i64 = place k < s1 as {check} 2
+    a: {t} = load v[i]
+    store y[at] += a
+"""
+
+
+def scatter(dtype: str, check: str) -> Program:
+    return program(
+        SCATTER.format(t=dtype, check=check),
+        in0="h: i64[s0] stride [1]",
+        in1=f"x: {dtype}[s1] stride [1]",
+        in2=f"v: {dtype}[s0] stride [1]",
+        out0=f"y: {dtype}[s1] stride [1]",
+    )
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
+@pytest.mark.parametrize("places", [[3, 0, 3, 3, 1], [0], []])
+def test_added_positions_may_meet(dtype: str, places: list[int]) -> None:
+    torch_type = DTYPES[dtype].torch
+    h, x = torch.tensor(places, dtype=torch.int64), torch.randn(4).mul(9).to(torch_type)
+    v = torch.randn(len(places)).mul(9).to(torch_type)
+    run = scatter(dtype, "element")
+    run = replace(run, symbols={"s0": ("h", 0), "s1": ("x", 0)})
+    (y,) = run_program(run, [h, x, v])
+    torch.testing.assert_close(y, x.index_add(0, h, v))
+
+
+@pytest.mark.parametrize("check", list(CHECKS))
+def test_a_place_outside_its_dimension_raises_what_the_check_says(check: str) -> None:
+    run = replace(scatter("f32", check), symbols={"s0": ("h", 0), "s1": ("x", 0)})
+    x, v = torch.zeros(4), torch.ones(3)
+    row = CHECKS[check]
+    for bad in (4, -5):
+        with pytest.raises(row.error) as caught:
+            run_program(run, [torch.tensor([1, bad, 9]), x, v])
+        assert str(caught.value) == str(row.failure(bad, 2, 4))
+    if row.wraps:
+        (y,) = run_program(run, [torch.tensor([1, -1, -4]), x, v])
+        assert y.tolist() == [1, 1, 0, 1]
+    else:
+        with pytest.raises(row.error):
+            run_program(run, [torch.tensor([1, -1, -4]), x, v])
 
 
 def test_two_positions_that_store_to_one_place_are_refused() -> None:

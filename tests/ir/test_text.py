@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiler_core.errors import VerifyError
+from compiler_core.ir.checks import CHECKS
 from compiler_core.ir.dtypes import DTYPES
 from compiler_core.ir.index import Index, Sym, index, maximum
 from compiler_core.ir.loop import (
@@ -24,6 +25,7 @@ from compiler_core.ir.loop import (
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Program,
     Reduce,
@@ -105,7 +107,10 @@ leaves = st.one_of(
     st.builds(Position, names, indices, dtypes),
     st.builds(Load, names, names, indices, dtypes),
     st.builds(Load, names, names, indices, dtypes, names, numbers),
-    st.builds(Store, names, indices, names),
+    st.builds(
+        Place, names, names, indices, st.sampled_from(list(CHECKS)), st.integers(0, 9), dtypes
+    ),
+    st.builds(Store, names, indices, names, adds=st.booleans()),
     st.sampled_from(list(OPS.values())).flatmap(
         lambda op: st.builds(Value, names, st.just(op.name), st.tuples(*[names] * op.arity), dtypes)
     ),

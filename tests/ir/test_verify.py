@@ -25,6 +25,7 @@ program forward(x, w, h, n):
   out  y: f32[s0, s1] stride [s1, 1]
   out  z: f32[4, 8] stride [8, 1]
   temp t: f32[s0] stride [1]
+  out  t2: f32[s0] stride [1]
   temp c: f32[4, 4] stride [4, 1]
 
   nest softmax_0 for i < s0, j < s1:
@@ -38,10 +39,21 @@ program forward(x, w, h, n):
 
   nest pick_0 for q < s0:
     p: i64   = load h[q]
-    e: f32   = load w[p]
+    at: i64  = place p < 32 as row 0
+    e: f32   = load w[at]
     f: bool  = isnan e
-    g: f32   = load w[p + 100] if f else 0.0
+    g: f32   = load w[at + 100] if f else 0.0
     store t[q] = g
+
+  nest zero_0 for q0 < s0:
+    z0: f32  = const 0.0
+    store t2[q0] = z0
+
+  nest count_0 for q2 < s0:
+    p2: i64  = load h[q2]
+    at2: i64 = place p2 < s0 as subscript 0
+    e2: f32  = load t[q2]
+    store t2[at2] += e2
 
   nest table_0 for r < 4:
     o: f32 = const 1.0
@@ -52,7 +64,7 @@ program forward(x, w, h, n):
   call mm_0: c = aten.mm.default(w, view(w, [8, 4], [1, 8], 0)) because 'a library does it'
 
   update w = z
-  return y, z, view(t, [n], [1], 0), s0"""
+  return y, z, t2, view(t, [n], [1], 0), s0"""
 
 
 def parsed(text: str = GOOD) -> Program:
@@ -83,9 +95,17 @@ BROKEN = [
     ("load x[i*s1 + j]", "load t[i]", "t is read before anything is written to it", "b: f32"),
     ("load x[i*s1 + k]", "load x[i*s1 + kk]", "kk is not defined before this", "a: f32"),
     ("load x[i*s1 + j]", "load x[i*s1 + k]", "k is not defined before this", "b: f32"),
-    ("load w[p]", "load w[o]", "o is not defined before this", "e: f32"),
-    ("load h[q]\n", "load h[q]\n    pp: f32 = cast p\n    e2: f32 = load w[pp]\n",
-     "the index pp uses pp, which is f32", "e2: f32"),
+    ("load w[at]", "load w[o]", "o is not defined before this", "e: f32"),
+    ("load w[at]", "load w[p]", "uses p, a i64 that no `place` keeps in bounds", "e: f32"),
+    ("place p < 32 as row", "place p < 32 as rows", "no check rows; did you mean 'row'?", "at: i64"),
+    ("place p < 32", "place p < q + 1", "the extent of a place depends on q", "at: i64"),
+    ("at: i64  = place p <", "at: i32  = place p <", "a place is an i64 made of", "at: i32"),
+    ("place p2 < s0", "place e9 < s0", "e9 is not defined before this", "at2: i64"),
+    ("store t2[at2] += e2", "store t2[at2] = e2", "two positions may have the same at2", "store t2"),
+    ("e2: f32  = load t[q2]", "e2: f32  = load t2[q2]", "it does not read it", "e2: f32"),
+    ("store t2[at2] += e2", "store t2[q2] = e2\n    store t2[at2] += e2", "does not store to it",
+     "store t2[q2]"),
+    ("store t2[q0] = z0", "store t2[q0] += z0", "added to before anything is written", "store t2"),
     ("load x[i*s1 + k]", "load x[i*s1 + k + 1]", "reaches s0*s1; x has s0*s1 elements", "a: f32"),
     ("load x[i*s1 + k]", "load x[i*s1 + k - 1]", "begins at -1, before x", "a: f32"),
     ("load w[8*r + u]", "load w[8*r + 4*u]", "reaches 52; w has 32 elements", "v: f32"),
@@ -111,7 +131,7 @@ BROKEN = [
     ("view(w, [8, 4]", "view(c, [8, 4]", "c is read before anything is written", "call mm_0"),
     ("mm_0: c =", "mm_0: cc =", "there is no buffer cc; did you mean 'c'?", "call mm_0"),
     ("mm_0: c =", "mm_0: x =", "x is an argument: a call cannot give its value", "call mm_0"),
-    ("return y, z", "return y, c, zz", "zz is no size of this program", "return"),
+    ("return y, z, t2", "return y, c, zz", "zz is no size of this program", "return"),
     ("s1] stride [s1, 1]\n  out  z", "s1] stride [s1, 1]\n  out  no: f32[] stride []\n  out  z",
      "the output no is never written", "out  no"),
     ("update w = z", "update z = y", "z is updated but is no argument", "update"),
@@ -142,17 +162,17 @@ def test_the_whole_message() -> None:
         verify_program(parsed(GOOD.replace("gt b m", "gt b")), "lower")
     expected = """\
 [CC005] a stage's value is not well formed: lower:forward/softmax_0.ok: gt takes 2 operands, not 1
-   13 |   nest softmax_0 for i < s0, j < s1:
-   14 |     m: f32   = max over k < s1:
-   15 |       a: f32 = load x[i*s1 + k]
-   16 |       yield a
-   17 |     b: f32   = load x[i*s1 + j]
->  18 |     ok: bool = gt b
-   19 |     d: f32   = where ok b m
-   20 |     store y[i*s1 + j] = d
-   21 |
-   22 |   nest pick_0 for q < s0:
-   23 |     p: i64  = load h[q]
+   14 |   nest softmax_0 for i < s0, j < s1:
+   15 |     m: f32   = max over k < s1:
+   16 |       a: f32 = load x[i*s1 + k]
+   17 |       yield a
+   18 |     b: f32   = load x[i*s1 + j]
+>  19 |     ok: bool = gt b
+   20 |     d: f32   = where ok b m
+   21 |     store y[i*s1 + j] = d
+   22 |
+   23 |   nest pick_0 for q < s0:
+   24 |     p: i64  = load h[q]
 """
     assert str(caught.value).startswith(expected)
 
@@ -199,11 +219,17 @@ def test_no_statement_computes_in_a_type_for_library_calls_only() -> None:
         verify_program(parsed(text))
 
 
+def test_sums_are_not_kept_in_small_types() -> None:
+    text = GOOD.replace("f32", "bf16")
+    with pytest.raises(VerifyError, match="sums are not kept in bf16"):
+        verify_program(parsed(text))
+
+
 def test_what_may_be_right_passes() -> None:
     """Only proven faults are faults: sizes of 1, masks, steps that may not collide, empty loops."""
     for good, fine in (
         ("store y[i*s1 + j]", "store y[i*s1]"),  # s1 may be 1
-        ("load w[p]", "load w[p + 1000]"),  # p may be negative
+        ("store t2[at2] += e2", "store t2[0] += e2"),
         ("store z[8*r + u]", "store z[r + 4*u]"),
         ("for u < 8:", "for u < 0:"),
         ("load w[8*r + u]", "load w[(9*r + u)%32]"),
@@ -214,8 +240,11 @@ def test_what_may_be_right_passes() -> None:
 
 
 def test_types_agree_for_every_type() -> None:
+    sums = GOOD[GOOD.index("  nest zero_0") : GOOD.index("  nest table_0")]
+    small = GOOD.replace(sums, "").replace("  out  t2: f32[s0] stride [1]\n", "")
+    small = small.replace("return y, z, t2", "return y, z")
     for name in DTYPES:
-        text = GOOD.replace("f32", name)
+        text = small.replace("f32", name)
         if name == "bool":
             text = text.replace("max over", "any over").replace("gt b m", "ne b m")
             text = text.replace("const 1.0", "const True")

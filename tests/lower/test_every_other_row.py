@@ -11,12 +11,14 @@ import torch
 
 from compiler_core.lower import (
     creation,
+    gathers,
     indexing,
     matmul,
     normalisation,
     pointwise,
     pooling,
     reductions,
+    scatters,
     views,
 )
 from compiler_core.lower.table import TABLE
@@ -273,6 +275,83 @@ def _pooled_again(x: torch.Tensor, *window: Any) -> torch.Tensor:
     return aten.avg_pool2d_backward(result * 2, x, kernel, stride, padding, ceil, counts, divisor)
 
 
+def ix(*values: int, dtype: torch.dtype = i64, shape: tuple[int, ...] = (-1,)) -> torch.Tensor:
+    return torch.tensor(values, dtype=dtype).reshape(shape)
+
+
+PLACES = [
+    ix(3, 0, 3, 3),
+    ix(1, 4, shape=(2, 1)),
+    ix(2, shape=()),
+    ix(0, 2, 4, 1, dtype=torch.int32),
+]
+PICKS = [(w, i) for w in (t(5, 6), t(6, 5).t(), t(5, 6, dtype=bf16)) for i in PLACES]
+ROWS_OF = [(w, i) for w, i in PICKS if i.ndim < 2]
+SUBSCRIPTS = [(w, i - 5 if i.ndim else i) for w, i in PICKS]
+# what is added to, where, what
+SUMS = [
+    (t(5, 6, dtype=dtype), ix(3, 0, 3, 4, dtype=kind), t(4, 6, dtype=dtype))
+    for dtype in (f32, f64, bf16, f16, i64, torch.int32)
+    for kind in (i64, torch.int32)
+]
+SUMS += [(t(6, 5).t(), ix(3, 3, 0), t(3, 12)[:, ::2])]
+
+
+def _three_subscripts(x: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> list[torch.Tensor]:
+    """Neighbours, a slice between, one that broadcasts, the same one twice."""
+    read = aten.index.Tensor
+    return [
+        read(x, [i, j]),
+        read(x, [i, None, j]),
+        read(x, [None, i[:, None], j]),
+        read(x, [None, j, j]),
+    ]
+
+
+def _three_sums(x: torch.Tensor, i: torch.Tensor, j: torch.Tensor) -> list[torch.Tensor]:
+    put = aten.index_put.default
+    a, b, c = (read * 2 for read in _three_subscripts(x, i, j)[:3])
+    return [
+        put(x, [i, j], a, True), put(x, [i, None, j], b, True),
+        put(x, [None, i[:, None], j], c, True), put(x, [i, j], x[0, 0], True),
+    ]  # fmt: skip
+
+
+CUBE_AT = [
+    (t(4, 4, 4), ix(3, 0, -1), ix(1, 1, 2)),
+    (t(4, 5, 4).permute(2, 0, 1), ix(0, 0), ix(2, 3)),
+]
+POSITIONS: dict[Any, list[Example]] = {
+    aten.embedding.default: over(aten.embedding.default, (), (3,), on=PICKS),
+    aten.gather.default: [
+        (lambda x, i: aten.gather(x, 0, i.long().reshape(-1, 1).expand(-1, 6)) * 2, PICKS),
+        (lambda x, i: aten.gather(x, -1, i.long().reshape(1, -1)) * 2, PICKS),
+    ],
+    aten.index_select.default: [(lambda x, i, d=d: aten.index_select(x, d, i), ROWS_OF) for d in (0, -1)],
+    aten.index.Tensor: [
+        (lambda x, i: aten.index(x, [i]), SUBSCRIPTS), (lambda x, i: aten.index(x, [None, i]), SUBSCRIPTS),
+        (_three_subscripts, CUBE_AT),
+    ],
+    aten._unsafe_index.Tensor: [(lambda x, i: aten._unsafe_index(x, [None, i]), SUBSCRIPTS)],
+    aten.embedding_dense_backward.default: [
+        (lambda x, i, g, n=n: aten.embedding_dense_backward(g, i, 5, n, False), SUMS) for n in (-1, 3)
+    ],
+    aten.scatter_add.default: [
+        (lambda x, i, s: aten.scatter_add(x, 0, i.long()[:, None].expand(-1, 5), s), SUMS),
+        (lambda x, i, s: aten.scatter_add(x, 1, i.long()[None].expand(3, -1), s), SUMS),
+    ],
+    aten.index_add.default: [
+        (lambda x, i, s: aten.index_add(x, 0, i, s), SUMS), (lambda x, i, s: aten.index_add(x, 0, i, s, alpha=3), SUMS),
+        (lambda x, i, s: aten.index_add(x, 1, i, s[:1].expand(5, -1)[:, : len(i)]), SUMS),
+        (lambda x, i, s: aten.index_add(x[:, 0], 0, i, s[:, 0]), SUMS),
+    ],
+    aten.index_put.default: [
+        (lambda x, i, s: aten.index_put(x, [i - 5], s, True), SUMS), (_three_sums, CUBE_AT),
+    ],
+    aten._unsafe_index_put.default: [(lambda x, i, s: aten._unsafe_index_put(x, [i], s, True), SUMS)],
+}  # fmt: skip
+
+
 POOLINGS: dict[Any, list[Example]] = {
     aten.avg_pool2d.default: over(aten.avg_pool2d.default, *WINDOWS, on=IMAGES),
     aten.avg_pool2d_backward.default: over(_pooled_again, *WINDOWS, on=IMAGES),
@@ -305,7 +384,9 @@ NOT_RUN_HERE = {
     if "scaled" in str(op) or op in (aten._int_mm.default, aten._grouped_mm.default)
 }
 
-EXAMPLES = REDUCTIONS | NORMALISATIONS | CREATIONS | INDEXINGS | POOLINGS | VIEWS | MATMULS
+EXAMPLES = (
+    REDUCTIONS | NORMALISATIONS | CREATIONS | INDEXINGS | POSITIONS | POOLINGS | VIEWS | MATMULS
+)
 
 
 def test_every_row_has_an_example() -> None:
@@ -342,13 +423,12 @@ def test_row_equals_eager(kit: Any, op: Any) -> None:
     assert generated or op in matmul.REASONS, "no example was generated"
 
 
-@pytest.mark.parametrize(
-    "table", [creation, indexing, normalisation, pointwise, pooling, reductions, views, matmul]
-)
+TABLES = [
+    creation, gathers, indexing, normalisation, pointwise, pooling, reductions, scatters, views, matmul,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("table", TABLES)
 def test_tables_are_disjoint(table: Any) -> None:
-    others = [
-        m.TABLE
-        for m in (creation, indexing, normalisation, pointwise, pooling, reductions, views, matmul)
-        if m is not table
-    ]
+    others = [m.TABLE for m in TABLES if m is not table]
     assert not set(table.TABLE) & set().union(*others)

@@ -266,16 +266,22 @@ def decided(kit: Any, graph: fx.GraphModule) -> tuple[Any, list[Any]]:
 
 def test_library_call_records_why(kit: Any) -> None:
     graph = kit.trace(
-        lambda x, i: x.cumsum(0)[i].mm(x.t()), torch.randn(3, 3), torch.tensor([2, 0])
+        lambda x, i: x.cumsum(0).index_copy(0, i, x[:2]).mm(x.t()),
+        torch.randn(3, 3),
+        torch.tensor([2, 0]),
     )
     made, decisions = decided(kit, graph)
     assert [(d.kind, d.about, d.outcome) for d in decisions] == [
         ("library", ("forward:cumsum",), "aten.cumsum.default"),
-        ("library", ("forward:index",), "aten.index.Tensor"),
+        ("library", ("forward:index_copy",), "aten.index_copy.default"),
         ("library", ("forward:mm",), "aten.mm.default"),
     ]
     reasons = [d.reason for d in decisions]
-    assert "scan" in reasons[0] and "bounds" in reasons[1] and "matrix product" in reasons[2]
+    assert (
+        "scan" in reasons[0]
+        and "the last one wins" in reasons[1]
+        and "matrix product" in reasons[2]
+    )
     assert [c.reason for c in made.program.body if isinstance(c, Call)] == reasons
     mm = made.program.body[-1]
     assert mm.origins == {"forward:mm", "forward:t"} and mm.args[1].strides == (1, 3)
@@ -310,7 +316,7 @@ def test_reinterpreting_views_are_copies(kit: Any) -> None:
     assert kit.calls(made) == ["aten.view_copy.dtype"]
 
 
-def test_embedding_keeps_the_bounds_error(kit: Any) -> None:
+def test_positions_of_one_dimension_keep_the_bounds_error(kit: Any) -> None:
     made = kit.check(
         F.embedding,
         torch.tensor([1, 3]),

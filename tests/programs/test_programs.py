@@ -25,13 +25,12 @@ from explorer.programs import PROGRAMS
 
 LIBRARY = ("mm", "addmm", "bmm", "convolution", "convolution_backward")
 
-# what else is a library call: operators that check bounds, or whose generated form would need atomic adds
+# what else is a library call
 OTHERS: dict[str, dict[str, int]] = {
-    "transformer": {"embedding": 2, "gather": 1, "embedding_dense_backward": 2},
+    "transformer": {},
     "residual_network": {
         "max_pool2d_with_indices": 1,
         "max_pool2d_with_indices_backward": 1,
-        "gather": 1,
     },
     "recurrent": {},
     "unet": {},

@@ -25,6 +25,7 @@ from compiler_core.ir.loop import (
     Constant,
     Load,
     Loop,
+    Place,
     Position,
     Reduce,
     Statement,
@@ -254,6 +255,8 @@ def _used_by(block: Block) -> frozenset[str]:
                 names |= offset.names | {value}
             case Position(_, at):
                 names |= at.names
+            case Place(_, value):
+                names.add(value)
             case Reduce():
                 names.add(statement.value)
     return frozenset(names)

@@ -6,6 +6,7 @@ statements. The one idea: how the nest walks memory picks the frame that its sta
     pointwise   one loop nest, threads outside, vector lanes inside
     transpose   the same in square blocks (`blocked.py`)
     row         threads over the outer axes; each reduction and loop of the body is a loop over the row
+    checked     positions from memory, and sums at them (`places.py`)
     few rows    the outer axes do not keep the threads busy: each reduction and loop is shared out
     column      tiles of neighbouring columns (`columns.py`)
 """
@@ -27,11 +28,12 @@ from compiler_core.codegen.cpp.loops import (
     work_of,
 )  # fmt: skip
 from compiler_core.codegen.cpp.names import identifier
+from compiler_core.codegen.cpp.places import adds, checks, write_checked, write_sums
 from compiler_core.codegen.cpp.row_values import row_values
 from compiler_core.codegen.statement_handles import StatementHandles, statements_of
 from compiler_core.ir.dtypes import DTYPES
 from compiler_core.ir.index import Index, index
-from compiler_core.ir.loop import Axis, Load, Loop, Nest, Program, Reduce, Store
+from compiler_core.ir.loop import Axis, Load, Loop, Nest, Place, Program, Reduce, Store
 from compiler_core.provenance import Origins, union
 from compiler_core.stages import Fused, Kernel, KernelSource, Param
 
@@ -47,6 +49,8 @@ def write_kernel(nest: Nest, fused: Fused, threads: int) -> KernelSource:
     k = KernelText(tidy, fused.program.buffers, StatementHandles(tidy, fused.part), threads)
     params = params_of(kernel, fused.program)
     pointers = [k.names[param.name] for param in params]
+    if k.checks:
+        params, pointers = (*params, Param("failed", "failed", "i64")), [*pointers, k.failed]
     _write_body(k)
     head = _head(nest.name, params, pointers, _aliased(kernel, fused))
     text, origins = _framed(k, head)
@@ -79,7 +83,8 @@ def headers_of(body: str) -> list[str]:
     """The headers of this folder that a text needs."""
     small = any(f"v_{verb}_{t}" in body for verb in ("from", "to", "round") for t in _SMALL)
     integer = any(f"_{t}(" in body for t in ("i64", "i32", "i16", "i8", "u8"))
-    return [*(["vhalf.h"] if small else []), *(["vint.h"] if integer else []), "vmath.h"]
+    places = ["vplace.h"] if "v_fail(" in body else []
+    return [*(["vhalf.h"] if small else []), *(["vint.h"] if integer else []), *places, "vmath.h"]
 
 
 def _head(
@@ -88,8 +93,8 @@ def _head(
     """`void name(const float *restrict x, …) {`, one parameter a line where it is long."""
     texts = []
     for param, pointer in zip(params, pointers):
-        if param.kind == "size":
-            texts.append(f"int64_t {pointer}")
+        if param.kind in ("size", "failed"):
+            texts.append(f"int64_t {'*' if param.kind == 'failed' else ''}{pointer}")
             continue
         const = "const " if param.kind == "in" else ""
         restrict = "" if param.name in aliased else "restrict "
@@ -121,7 +126,9 @@ def _aliased(kernel: Kernel, fused: Fused) -> frozenset[str]:
 def _write_body(k: KernelText) -> None:
     nest = k.nest
     k.form = frozenset(k.handles[access] for access in _inner_accesses(nest))
-    if is_plain(nest.body):
+    if adds(nest.body) and is_plain(nest.body):
+        write_sums(k)
+    elif is_plain(nest.body):
         _write_pointwise(k)
     elif _is_columns(nest):
         write_columns(k)
@@ -141,6 +148,9 @@ def _write_pointwise(k: KernelText) -> None:
         write_block(k, body)
         return
     *outer, last = axes
+    if checks(body):
+        write_checked(k)
+        return
     across = _axis_across(k.nest)
     if across is not None:
         write_blocked(k, across)
@@ -190,7 +200,7 @@ def _pays(reduce: Reduce) -> bool:
 
 def _is_columns(nest: Nest) -> bool:
     """Do the reductions run across memory, and the nest's last axis along it?"""
-    if not nest.axes:
+    if not nest.axes or any(isinstance(s, Place) for s in nest.body):
         return False
     last = nest.axes[-1]
     inner = {

@@ -15,6 +15,7 @@ from compiler_core.codegen.cpp.names import Names
 from compiler_core.codegen.cpp.row_values import RowValues
 from compiler_core.codegen.statement_handles import StatementHandles, statements_of
 from compiler_core.codegen.writer import Writer
+from compiler_core.ir.checks import CHECKS
 from compiler_core.ir.dtypes import DType
 from compiler_core.ir.index import Index
 from compiler_core.ir.loop import (
@@ -24,6 +25,7 @@ from compiler_core.ir.loop import (
     Load,
     Loop,
     Nest,
+    Place,
     Position,
     Reduce,
     Statement,
@@ -53,16 +55,23 @@ class KernelText:
     names: Names = field(init=False)
     types: dict[str, DType] = field(default_factory=dict)
     index: IndexText = field(init=False)
+    failed: str = field(init=False)  # the parameter that takes the first position out of bounds
+    places: frozenset[str] = field(init=False)
+    checks: dict[int, int] = field(init=False)  # id of a place → the number of its check
 
     def __post_init__(self) -> None:
         self.names = Names(f"{self.nest.name}_")
         for statement in statements_of(self.nest.body):
             if not isinstance(statement, Store | Loop):
                 self.types[statement.name] = statement.dtype
+        self.failed = self.names.fresh("failed")
+        places = [s for s in statements_of(self.nest.body) if isinstance(s, Place)]
+        self.places = frozenset(place.name for place in places)
+        self.checks = {id(place): number for number, place in enumerate(places, 1)}
         self.index = IndexText(self.names.__getitem__, self._is_signed)
 
     def _is_signed(self, name: str) -> bool:
-        return name in self.types and self.types[name].kind == "int"
+        return name in self.types and self.types[name].kind == "int" and name not in self.places
 
     def line(self, text: str, statement: Statement) -> None:
         """A line that one statement needs in loops of this form: an accumulator, an array."""
@@ -83,7 +92,10 @@ class KernelText:
             buffer = self.buffers[statement.buffer]
             value = stored(self.names[statement.value], buffer.dtype)
             element = self.element(statement.buffer, statement.offset)
-            self._own_line(f"{element} = {value};", statement)
+            self._own_line(f"{element} {'+=' if statement.adds else '='} {value};", statement)
+            return
+        if isinstance(statement, Place):
+            self._write_place(statement)
             return
         assert not isinstance(statement, Reduce | Loop)
         if id(statement) in self.row.readers:
@@ -95,6 +107,19 @@ class KernelText:
         if id(statement) in self.row.kept:
             text = self._in_row(self.row.kept[id(statement)])
             self.line(f"{text} = {self.names[statement.name]};", statement)
+
+    def _write_place(self, place: Place) -> None:
+        """The position, and what happens where it is out of bounds: this turn of the loop is left."""
+        value, extent = self.names[place.value], self.index(place.extent)
+        wraps = CHECKS[place.check].wraps
+        text = f"{value} < 0 ? {value} + {extent} : {value}" if wraps else value
+        self._own_line(self.declaration(place.name, text), place)
+        name = self.names[place.name]
+        leave = "continue" if self.writer.depth else "return"  # only loops indent
+        note = f"v_fail({self.failed}, {self.checks[id(place)]}, {value})"
+        with self.writer.block(f"if ({name} < 0 || {name} >= {extent}) {{"):
+            self._own_line(f"{note};", place)
+            self._own_line(f"{leave};", place)
 
     def declare_row(self) -> None:
         """The arrays that hold a row's costly values."""
@@ -127,7 +152,7 @@ class KernelText:
             case Value(_, op, args, dtype):
                 operands = [self.names[arg] for arg in args]
                 return expression(op, operands, self.types[args[-1]], dtype)
-            case Reduce() | Loop() | Store():
+            case Reduce() | Loop() | Store() | Place():
                 raise TypeError(f"{type(statement).__name__} is not one line")
 
 

@@ -23,6 +23,7 @@ from compiler_core.ir.loop import (
     Constant,
     Load,
     Loop,
+    Place,
     Position,
     Reduce,
     Statement,
@@ -168,4 +169,6 @@ def _operands(s: Statement) -> frozenset[str]:
             return offset.names | ({mask} if mask else set())
         case Position(_, at):
             return at.names
+        case Place(_, value):
+            return frozenset({value})
     return frozenset()

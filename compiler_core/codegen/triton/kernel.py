@@ -18,7 +18,7 @@ from compiler_core.codegen.triton.tile import NO_DIMS, Scope, Tile, Variable
 from compiler_core.codegen.writer import Writer
 from compiler_core.ir.dtypes import DTYPES, DType
 from compiler_core.ir.index import index
-from compiler_core.ir.loop import Loop, Nest, Store
+from compiler_core.ir.loop import Loop, Nest, Place, Store
 from compiler_core.provenance import Origins
 from compiler_core.stages import Fused, Kernel, KernelSource, Launch, Param
 
@@ -75,6 +75,7 @@ def _statement_writer(nest: Nest, fused: Fused, plan: Plan, names: Names) -> Sta
         handles=StatementHandles(nest, fused.part),
         dtypes=dtypes,
         is_wide=plan.is_wide,
+        places=frozenset(s.name for s in statements if isinstance(s, Place)),
         unit={a.name: index(0) for a in (*nest.axes, *inner_axes) if a.extent == 1},
     )
 

@@ -25,9 +25,20 @@ from compiler_core.codegen.triton.names import Names
 from compiler_core.codegen.triton.tile import NO_DIMS, Dims, Scope, Variable
 from compiler_core.codegen.writer import Writer
 from compiler_core.errors import InternalError, register
+from compiler_core.ir.checks import CHECKS
 from compiler_core.ir.dtypes import DTYPES, DType
 from compiler_core.ir.index import Index, Sym, index
-from compiler_core.ir.loop import Axis, Buffer, Constant, Load, Position, Statement, Store, Value
+from compiler_core.ir.loop import (
+    Axis,
+    Buffer,
+    Constant,
+    Load,
+    Place,
+    Position,
+    Statement,
+    Store,
+    Value,
+)  # fmt: skip
 from compiler_core.provenance import Handle, union
 
 __all__ = ["StatementWriter", "no_kernel_text"]
@@ -57,6 +68,7 @@ class StatementWriter:
     is_wide: bool
     unit: dict[str, Index]  # axes of one position, all 0
     dtypes: dict[str, DType]  # of all statements that have a name
+    places: frozenset[str] = NO_DIMS  # positions from memory: never negative
     flat: list[tuple[tuple[Axis, ...], str]] = field(
         default_factory=list
     )  # axes -> position's name
@@ -80,8 +92,12 @@ class StatementWriter:
                 self._value(statement, scope)
             case Position():
                 self._position(statement, scope)
+            case Place():
+                self._place(statement, scope)
             case Load():
                 self._load(statement, scope)
+            case Store(adds=True):
+                self._add(statement, scope)
             case Store():
                 self._store(statement, scope)
             case _:
@@ -146,6 +162,41 @@ class StatementWriter:
         scope.names[s.name] = self.define(
             s.name, text, s.dtype, scope.dims_of(e.names), self._used(s, e, scope), scope
         )
+
+    def _place(self, s: Place, scope: Scope) -> None:
+        """The position in 64 bits, and the assertion that it is in bounds, where the tile has elements."""
+        value, check = scope.names[s.value], CHECKS[s.check]
+        extent, origins = self.index(s.extent, scope), union([self.origin(s)], value.origins)
+        read = value.text if value.constant is None else typed_literal(value.constant, value.dtype)
+        text = cast(read, value.dtype, s.dtype, self.helpers)
+        if check.wraps:
+            text = f"tl.where({read} < 0, {read} + {extent}, {read}).to(tl.int64)"
+        at = value
+        if text != value.text or value.constant is not None:
+            at = self.define(s.name, text, s.dtype, value.dims, origins, scope)
+        elif at.line is not None:
+            at.line.origins.update(origins)
+        scope.names[s.name] = Variable(at.text, s.dtype, at.dims, at.line)
+        masks = scope.tile.masks_of(at.dims)
+        mask = f", mask={' & '.join(masks)}" if masks else ""
+        message = check.on_device(s.dimension, extent)
+        condition = f"({at.text} >= 0) & ({at.text} < {extent})"
+        self.lines.line(f'tl.device_assert({condition}, "{message}"{mask})', origins)
+
+    def _add(self, s: Store, scope: Scope) -> None:
+        """One atomic addition for each position of the tile: none is shared by two positions."""
+        tile, e = scope.tile, self.flatten(s.offset)
+        pointer, dims = self._pointer(s.buffer, e, scope)
+        value = scope.names[s.value]
+        text = self._stored(value, self.buffers[s.buffer].dtype)
+        if dims != tile.active:
+            pointer = f"tl.broadcast_to({pointer}, {tile.shape()})"
+        if value.dims != tile.active:
+            text = f"tl.broadcast_to({text}, {tile.shape()})"
+        masks = tile.masks_of(tile.active)
+        arguments = [pointer, text, *([f"mask={' & '.join(masks)}"] if masks else [])]
+        origins = union(self._used(s, e, scope), value.origins)
+        self.lines.line(f'tl.atomic_add({", ".join(arguments)}, sem="relaxed")', origins)
 
     def _load(self, s: Load, scope: Scope) -> None:
         e = self.flatten(s.offset)
@@ -247,7 +298,9 @@ class StatementWriter:
 
     def _signed(self, scope: Scope) -> Callable[[str], bool]:
         """Values of statements may be negative; axes and sizes are not."""
-        return lambda name: name in self.dtypes and self.dtypes[name].kind != "uint"
+        return lambda name: (
+            name in self.dtypes and self.dtypes[name].kind != "uint" and name not in self.places
+        )
 
     def _pointer(self, buffer: str, e: Index, scope: Scope) -> tuple[str, Dims]:
         pointer = self.pointers[buffer]

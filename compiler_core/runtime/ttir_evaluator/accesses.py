@@ -14,7 +14,7 @@ from torch import Tensor
 
 from compiler_core.runtime.ttir_evaluator.folds import reduce, scan
 from compiler_core.runtime.ttir_evaluator.parse import Operation, Region
-from compiler_core.runtime.ttir_evaluator.values import Pointer, Value, as_tensor, where
+from compiler_core.runtime.ttir_evaluator.values import Pointer, Value, as_tensor, poison, where
 
 if TYPE_CHECKING:
     from compiler_core.runtime.ttir_evaluator.evaluate import Evaluation
@@ -57,9 +57,35 @@ def _store(run: Evaluation, op: Operation, names: Names) -> Sequence[Value]:
     return ()
 
 
+def _atomic_add(run: Evaluation, op: Operation, names: Names) -> Sequence[Value]:
+    """Atomic additions. What was there before them, the result, depends on their order: poison."""
+    pointer, value, *rest = (names[name] for name in op.operands)
+    assert isinstance(pointer, Pointer)
+    kind = op.text.split(",")[0].strip()
+    if kind not in ("fadd", "add"):
+        raise NotImplementedError(f"atomic {kind}")
+    shape = (len(run.programs), *_pointer_shape(op))
+    mask = run.mask(as_tensor(rest[0]) if rest else None, len(shape) - 1)
+    place = Pointer(pointer.base, pointer.offset.expand(shape), pointer.element)
+    full = None if mask is None else mask.expand(shape)
+    run.memory.add(op.line, place, as_tensor(value).expand(shape), full)
+    return (poison(as_tensor(value).dtype).expand(shape),)
+
+
+def _assert(run: Evaluation, op: Operation, names: Names) -> Sequence[Value]:
+    """A device assertion: raised here as an error of the program that runs, with the kernel's message."""
+    condition = as_tensor(names[op.operands[0]])
+    active = run.mask(None, condition.dim() - 1)
+    if active is not None:
+        condition = condition | ~active
+    if not bool(condition.all()):
+        raise IndexError(op.text.split('"')[1])
+    return ()
+
+
 def _pointer_shape(op: Operation) -> tuple[int, ...]:
     """The shape of a store: that of the pointer type, which stands first after the colon."""
-    match = re.search(r" : (?:tensor<((?:\d+x)*))?!tt\.ptr", op.text)
+    match = re.search(r" : \(?(?:tensor<((?:\d+x)*))?!tt\.ptr", op.text)
     return tuple(int(n) for n in (match.group(1) or "").split("x") if n) if match else ()
 
 
@@ -93,6 +119,8 @@ ACCESSES: dict[str, Callable[[Any, Operation, Names], Sequence[Value]]] = {
     "tt.get_num_programs": _num_programs,
     "tt.load": _load,
     "tt.store": _store,
+    "tt.atomic_rmw": _atomic_add,
+    "tt.assert": _assert,
     "tt.reduce": _reduce,
     "tt.scan": _scan,
     "gpu.barrier": _nothing,

@@ -106,7 +106,7 @@ def _stored(function: Function) -> set[str]:
         bases = set().union(*(made_from.get(name, set()) for name in op.operands))
         for result in op.results:
             made_from[result] = bases if op.name != "tt.load" else set()
-        if op.name == "tt.store":
+        if op.name in ("tt.store", "tt.atomic_rmw"):
             reached |= made_from.get(op.operands[0], set())
     return reached
 

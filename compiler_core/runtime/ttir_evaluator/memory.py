@@ -2,7 +2,7 @@
 
 In: the kernel's tensor arguments. The rules: an offset lies within its tensor; two programs never store to
 the same element; no program reads what another stores (programs run in any order, so the result would be
-luck). Broken rules raise InternalError with the TTIR line.
+luck). Atomic additions may meet each other, and nothing else. Broken rules raise InternalError with the TTIR line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ RACE = register(
     "If you edited the kernel, check that each program stores to its own elements; otherwise report it.",
 )
 
-_NOBODY, _SEVERAL = -1, -2
+_NOBODY, _SEVERAL, _ATOMIC = -1, -2, -3
 
 
 class Memory:
@@ -82,6 +82,22 @@ class Memory:
                 RACE,
                 f"TTIR line {line}: two lanes store different values to one element of {pointer.base}",
             )
+
+    def add(self, line: int, pointer: Pointer, value: Tensor, mask: Tensor | None) -> None:
+        """Add to elements, in any order; all operands are expanded to one shape."""
+        flat = self._view(pointer)
+        self._check_bounds(line, pointer, pointer.offset, mask)
+        chosen = slice(None) if mask is None else mask
+        offset, value = pointer.offset[chosen].reshape(-1), value[chosen].reshape(-1)
+        key, shift = self._place[pointer.base]
+        place = offset + shift
+        writers = self._map(self._writers, key, self._size(pointer))
+        readers = self._map(self._readers, key, self._size(pointer))
+        before = writers[place]
+        self._refuse(line, pointer, place, (before != _NOBODY) & (before != _ATOMIC), "stores")
+        self._refuse(line, pointer, place, readers[place] != _NOBODY, "loads")
+        writers[place] = _ATOMIC
+        flat.index_add_(0, offset, value)
 
     def _view(self, pointer: Pointer) -> Tensor:
         """The elements as the pointer's type; fp8, for which torch has no indexing, as bytes."""

@@ -36,7 +36,7 @@ def _kernel(nest: Nest, program: Program) -> Kernel:
     writes = dict.fromkeys(s.buffer for s in statements if isinstance(s, Store))
     names: set[str] = set()
     for s in statements:
-        for field in ("offset", "index"):
+        for field in ("offset", "index", "extent"):
             names |= getattr(s, field).names if hasattr(s, field) else set()
         if isinstance(s, Reduce | Loop):
             names |= {name for axis in s.axes for name in axis.extent.names}

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from compiler_core.errors import InternalError
+from compiler_core.ir.dtypes import DTYPES
 
 COPY = """\
 def kernel(x, y, n):
@@ -134,3 +135,43 @@ def test_alignment_that_the_kernel_was_compiled_for() -> None:
     assert y[0] == 1
     with pytest.raises(InternalError, match="CC621.*not aligned to 16 bytes"):
         evaluate(parse(text), [y[1:]], (1,))
+
+
+ADD = """\
+def kernel(y, x, n):
+    i = tl.program_id(0) * 16 + tl.arange(0, 16)
+    tl.atomic_add(y + i // 4, tl.load(x + i, mask=i < n), mask=i < n, sem="relaxed")
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f64", "i64", "i32"])
+@pytest.mark.parametrize("chunk", [1, 1 << 22])
+def test_atomic_additions_meet(evaluated: Any, dtype: str, chunk: int) -> None:
+    x = torch.arange(30).to(DTYPES[dtype].torch)
+    y = torch.ones(8, dtype=x.dtype)
+    evaluated(ADD, [f"*{dtype}", f"*{dtype}", "i64"], [y, x, 30], (2,), chunk=chunk)
+    padded = torch.cat([x, torch.zeros(2, dtype=x.dtype)])
+    assert torch.equal(y, 1 + padded.reshape(8, 4).sum(1).to(x.dtype))
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 22])
+@pytest.mark.parametrize("other", ["tl.store(y + i, i * 0.0)", "tl.store(x + i, tl.load(y + i))"])
+def test_atomic_additions_meet_nothing_else(evaluated: Any, other: str, chunk: int) -> None:
+    text = ADD + "    " + other + "\n"
+    with pytest.raises(InternalError, match="CC622"):
+        evaluated(
+            text, ["*f32", "*f32", "i64"], [torch.zeros(32), torch.zeros(32), 32], (2,), chunk=chunk
+        )
+
+
+def test_an_atomic_addition_outside_is_refused(evaluated: Any) -> None:
+    with pytest.raises(InternalError, match=r"CC621.*offset 7 of y is not in \[0, 7\)"):
+        evaluated(ADD, ["*f32", "*f32", "i64"], [torch.zeros(7), torch.zeros(32), 32], (2,))
+
+
+def test_assertions_hold_or_raise(evaluated: Any) -> None:
+    text = "def kernel(y, n):\n    i = tl.arange(0, 16)\n"
+    text += '    tl.device_assert(i < n, "too far", mask=i < 12)\n    tl.store(y + i, i)\n'
+    evaluated(text, ["*i32", "i64"], [torch.zeros(16, dtype=torch.int32), 12], (1,))
+    with pytest.raises(IndexError, match="too far"):
+        evaluated(text, ["*i32", "i64"], [torch.zeros(16, dtype=torch.int32), 11], (1,))
