@@ -89,7 +89,8 @@ BORROWED = {
     "capture/torch_rules.py": """
         torch._C._get_tracing_state torch._C._has_torch_function torch._C._has_torch_function_unary
         torch._C._has_torch_function_variadic torch._C._is_any_autocast_enabled
-        torch._C._log_api_usage_once torch._C._set_grad_enabled torch._assert torch._check""",
+        torch._C._log_api_usage_once torch._C._set_grad_enabled torch._assert torch._check
+        torch.utils._python_dispatch._get_current_dispatch_mode_stack""",
     "capture/watch.py": "torch.utils._python_dispatch.TorchDispatchMode",
     "compiled_module.py": "copyreg._reconstructor",
     "devtools/replay.py": """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.compiler
 import torch.overrides
+from torch.utils import _python_dispatch as python_dispatch
 
 from compiler_core.capture.breaks import AUTOGRAD, GLOBAL_STATE, UNKNOWN_CALL, Break
 from compiler_core.capture.comparisons import truth
@@ -16,7 +17,7 @@ from compiler_core.capture.managers import GRAD_MODES, exit_grad_mode, set_grad_
 from compiler_core.capture.rules import RULES, breaks, folds, rule, simple
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
-from compiler_core.capture.values.containers import TupleValue
+from compiler_core.capture.values.containers import ListValue, TupleValue
 from compiler_core.capture.values.functions import GradMode
 from compiler_core.capture.values.tensor import TensorValue
 
@@ -69,6 +70,12 @@ _states(
     torch.backends.mha.get_fastpath_enabled, torch.is_autocast_cache_enabled,
     torch._C._is_any_autocast_enabled,
 )  # fmt: skip
+
+
+@rule(python_dispatch._get_current_dispatch_mode_stack)
+def _no_dispatch_modes(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A frame under a dispatch mode is not captured."""
+    return ListValue([])
 
 
 @simple(torch.is_tensor)
