@@ -19,6 +19,7 @@ from torch.utils import _pytree as pytree
 
 from compiler_core.autodiff.borrowed import sequence_number, to_functional, unwrap
 from compiler_core.autodiff.draws import dropout
+from compiler_core.autodiff.float_arguments import PATCHED, formula_for, patched_call
 from compiler_core.autodiff.interpolate import interpolate
 from compiler_core.autodiff.ledger import Ledger, capture_handle
 from compiler_core.autodiff.linear_algebra import CHECKED
@@ -143,7 +144,15 @@ class Forward(fx.Interpreter):
         return result
 
     def call_function(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if (formula := formula_for(target, args, kwargs)) is not None:
+            return formula(*args, **kwargs)
+        if target in PATCHED:
+            return patched_call(target, target, args, kwargs)
         return super().call_function(SUBSTITUTES.get(target, target), args, kwargs)
+
+    def call_method(self, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        formula = formula_for(target, args, kwargs)
+        return formula(*args, **kwargs) if formula else super().call_method(target, args, kwargs)
 
     def _operands(self, n: fx.Node) -> Iterator[Any]:
         for operand in n.all_input_nodes:

@@ -35,7 +35,7 @@ def _shown(values: Iterable[Any]) -> Iterable[Any]:
 
 
 def _expression(size: Any) -> Any:
-    return size.node.expr if isinstance(size, torch.SymInt) else None
+    return size.node.expr if isinstance(size, (torch.SymInt, torch.SymFloat)) else None
 
 
 def _sizes(value: Any) -> list[sympy.Expr]:

@@ -48,7 +48,13 @@ def trace_joint(captured: Captured, context: Context) -> Joint:
     trace = _Trace(captured)
     guards = len(_guards(trace.mode))
     try:
-        graph = trace.run()
+        try:
+            graph = trace.run()
+        except Exception:
+            if not trace.has_floats:
+                raise
+            trace = _Trace(captured, reads_floats=True)  # an operator that knows no symbolic float
+            graph = trace.run()
     except CutawayError:
         raise
     except Exception as cause:
@@ -69,10 +75,13 @@ def _guards(mode: Any) -> list[Any]:
 class _Trace:
     """One trace: what is learned while the traced function runs."""
 
-    def __init__(self, captured: Captured):
+    def __init__(self, captured: Captured, reads_floats: bool = False):
         self.captured = captured
         self._nodes = [n for n in captured.graph.graph.nodes if n.op == "placeholder"]
         self._given = [node.meta["val"] for node in self._nodes]
+        self.has_floats = any(isinstance(value, torch.SymFloat) for value in self._given)
+        if reads_floats:  # each is guarded to be what it is
+            self._given = [float(v) if isinstance(v, torch.SymFloat) else v for v in self._given]
         self.mode = _fake_mode(captured, self._given)
         self._differentiates = captured.grad_enabled and not captured.inference
         self.ledger: Ledger
@@ -106,6 +115,7 @@ class _Trace:
         self.ledger = Ledger(graph)
         for node, made in zip(self._nodes, graph.nodes):
             made.meta["origins"], made.meta["phase"] = {capture_handle(node)}, "forward"
+            made.meta.setdefault("val", node.meta["val"])  # a number that is compiled in has none
         with borrowed.FunctionalTensorMode():
             self._inputs = [
                 functional_input(fake, self._needs_grad(node), _is_leaf(node))

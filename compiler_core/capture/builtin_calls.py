@@ -16,7 +16,7 @@ from compiler_core.capture.breaks import (
     raise_real,
 )
 from compiler_core.capture.class_checks import instance_check, subclass_check
-from compiler_core.capture.folding import fold_or_break, plain_int
+from compiler_core.capture.folding import NotConstant, fold_numbers, fold_or_break, plain_int
 from compiler_core.capture.items import index_of
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
@@ -154,7 +154,10 @@ def _abs(trace: Trace, value: Value) -> Value:
         from compiler_core.capture.instances import call_special
 
         return call_special(trace, value, "__abs__", [])
-    return fold_or_break(trace, abs, [value])
+    try:
+        return fold_numbers(trace, abs, [value])
+    except NotConstant:
+        return fold_or_break(trace, abs, [value])
 
 
 @rule(pow)

@@ -16,6 +16,7 @@ from compiler_core.capture.breaks import (
 from compiler_core.capture.folding import NotConstant, fold_numbers, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of, length, next_item
 from compiler_core.capture.keys import as_key, dict_of
+from compiler_core.capture.symbolic_floats import is_symbolic_float
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
 from compiler_core.capture.values.containers import (
@@ -191,7 +192,7 @@ def _extreme(function: Callable[..., Any], symbol: str) -> None:
                 return kwargs["default"]
             raise raise_real(ValueError(f"{function.__name__}() arg is an empty sequence"))
         looked = [trace.look(value) for value in values]
-        if any(isinstance(value, SymbolicNumber) for value in looked) and key is None:
+        if any(isinstance(value, SymbolicNumber) for value in looked) and key is None and not any(map(is_symbolic_float, looked)):  # fmt: skip
             return _symbolic_extreme(trace, function, looked)
         keys = _keys(trace, looked, key)
         best = 0

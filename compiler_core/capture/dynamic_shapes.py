@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture.breaks import CannotCapture
-from compiler_core.capture.sources import Source
+from compiler_core.capture.sources import Source, literal
 from compiler_core.capture.symbolic import NoForm, text_of
 
 if TYPE_CHECKING:
     from compiler_core.capture.guards import Guards
     from compiler_core.capture.trace import Trace
 
-__all__ = ["SYMBOLIC_INT", "Hints", "SizeGuards", "size_guards"]
+__all__ = ["SYMBOLIC_NUMBER", "Hints", "SizeGuards", "size_guards"]
 
-SYMBOLIC_INT = "it is a symbolic int"  # the reason of such a type guard
+SYMBOLIC_NUMBER = "it is a symbolic number"  # the reason of such a type guard
 _MARKS = ("_cutaway_dynamic", "_dynamo_dynamic_indices")
 
 
@@ -31,11 +31,11 @@ class Hints:
 
     changed: dict[str, frozenset[int]] = field(default_factory=dict)
     versions: int = 0  # of this frame, kept so far
-    ints: frozenset[str] = frozenset()  # guard texts of ints that differed
+    numbers: frozenset[str] = frozenset()  # guard texts of ints and floats that differed
 
     def is_symbolic(self, source: Source) -> bool:
-        """Whether an int had another value in an earlier version."""
-        return bool(self.ints) and source.guard() in self.ints
+        """Whether a number had another value in an earlier version."""
+        return bool(self.numbers) and source.guard() in self.numbers
 
     def of(self, real: torch.Tensor, source: Source) -> tuple[int, ...]:
         """The symbolic dimensions of a tensor. Sizes 0 and 1 stay plain unless marked."""
@@ -50,7 +50,8 @@ class SizeGuards:
     """The ShapeEnv's conditions as `shape` guards. Later stages ask about sizes too: add them again then."""
 
     shape_env: Any
-    texts: dict[Any, str]  # size symbol → guard text of the size
+    texts: dict[Any, str]  # symbol → guard text of the size or number
+    floats: dict[Any, float]  # symbols of floats → what they are now
     done: int = 0
 
     def add(self, guards: Guards, line: str, reason: str = "a symbolic size was compared") -> None:
@@ -65,7 +66,13 @@ class SizeGuards:
         try:
             return text_of(condition, self.texts.__getitem__)
         except (NoForm, KeyError) as error:
+            if condition.free_symbols and condition.free_symbols <= self.floats.keys():
+                return " and ".join(map(self._as_it_was, condition.free_symbols))
             raise CannotCapture(f"a condition on sizes that cannot be guarded: {error}") from None
+
+    def _as_it_was(self, symbol: Any) -> str:
+        """A float that was asked about in words that have no text is guarded to be what it was."""
+        return f"{self.texts[symbol]} == {literal(self.floats[symbol])}"
 
 
 def size_guards(trace: Trace) -> SizeGuards:
@@ -74,4 +81,6 @@ def size_guards(trace: Trace) -> SizeGuards:
     inputs = {entry.first_node: entry for entry in trace.builder.inputs}
     texts = {symbol: inputs[n].source.size(dim).guard() for symbol, (n, dim, _) in sizes.places.items()}  # fmt: skip
     texts |= {symbol: source.guard() for symbol, (source, _) in sizes.numbers.items()}
-    return SizeGuards(trace.builder.shape_env, texts | sizes.strides)
+    texts |= {symbol: source.guard() for symbol, (source, _) in sizes.floats.items()}
+    hints = {symbol: hint for symbol, (_, hint) in sizes.floats.items()}
+    return SizeGuards(trace.builder.shape_env, texts | sizes.strides, hints)

@@ -15,6 +15,7 @@ import torch
 
 from compiler_core.capture.breaks import NOT_REBUILT, UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.resolve import constant_value
+from compiler_core.capture.symbolic_floats import SymbolicFloat
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant, is_constant
 from compiler_core.capture.values.containers import DictValue, ListValue, SetValue, TupleValue
@@ -81,7 +82,7 @@ def fold_numbers(trace: Trace, function: Callable[..., Any], args: Sequence[Valu
     return _computed(function, real, {})
 
 
-_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+_SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool, SymbolicFloat)
 
 
 def _computed(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Value:
@@ -109,7 +110,7 @@ def fold_or_break(
 
 def boxed(result: Any) -> Value:
     """A value for what a host function returned. Raises Break for what has no model."""
-    if isinstance(result, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+    if isinstance(result, _SYMBOLIC):
         from compiler_core.capture.graph_builder import number_value
 
         return number_value(result)

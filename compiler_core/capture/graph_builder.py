@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import logging
+import math
 import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -42,6 +43,7 @@ from compiler_core.capture.guard_predicates import tensor_oddity
 from compiler_core.capture.input_source import InputSource
 from compiler_core.capture.sources import Source
 from compiler_core.capture.symbolic import NoForm, Sizes
+from compiler_core.capture.symbolic_floats import SymbolicFloat
 from compiler_core.capture.user_containers import inside
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant, is_constant
@@ -90,6 +92,8 @@ class GraphBuilder:
         self.calls = 0
         self.is_under_handler = False
         self._by_fake: dict[int, TensorValue] = {}
+        self._floats: dict[Source, fx.Node] = {}
+        self._reads_floats = False
 
     # ------------------------------------------------------------------ inputs
 
@@ -134,6 +138,23 @@ class GraphBuilder:
         self.inputs.append(Input(node, source, ()))
         return node
 
+    def size_source(self, symbol: Any) -> Source:
+        """Where the size or int that a symbol is can be read."""
+        if symbol in self.sizes.numbers:
+            return self.sizes.numbers[symbol][0]
+        node, dim, _ = self.sizes.places[symbol]
+        return next(e.source for e in self.inputs if e.first_node is node).size(dim)
+
+    def _float_input(self, number: SymbolicFloat) -> fx.Node:
+        """A symbolic float as an argument of the graph, one for each formula."""
+        if number.source not in self._floats:
+            name = InputSource(number.source.guard())
+            symbol = self.shape_env.create_unspecified_symbol(number.hint, name, DimDynamic.DYNAMIC)
+            made = self.shape_env.create_symfloatnode(symbol, hint=number.hint, source=name)
+            self.sizes.floats[symbol] = number.source, number.hint
+            self._floats[number.source] = self._number_input(number.source, made)
+        return self._floats[number.source]
+
     def _fake(self, real: torch.Tensor, source: Source, dynamic: tuple[int, ...]) -> torch.Tensor:
         if not dynamic:
             return self.fake_mode.from_tensor(real, static_shapes=True)
@@ -149,6 +170,7 @@ class GraphBuilder:
 
     def call(self, op: str, target: Any, args: Sequence[Value], kwargs: dict[str, Value]) -> Value:
         """A node for a torch-level call and the value of its result. Raises Break, nothing else."""
+        self._reads_floats = decides_shape(target) or self._checks_range(target, args)
         nodes, fakes = zip(*map(self.lower, args)) if args else ((), ())
         lowered = {name: self.lower(value) for name, value in kwargs.items()}
         watch = Watch(frozenset(i.storage for i in self.inputs if i.storage is not None))
@@ -167,6 +189,13 @@ class GraphBuilder:
         self.is_under_handler |= self.trace.is_under_handler()
         self.trace.touch()
         return self._box(result, node)
+
+    def _checks_range(self, target: Any, args: Sequence[Value]) -> bool:
+        """An integer tensor is filled: eager raises for a float that its type does not hold."""
+        if not any(word in _name(target) for word in _FILLS):
+            return False
+        tensors = [v for v in map(self.trace.look, args) if isinstance(v, TensorValue)]
+        return bool(tensors) and not tensors[0].fake.dtype.is_floating_point
 
     def _execute(
         self, watch: Watch, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -238,6 +267,11 @@ class GraphBuilder:
     def _lower_number(self, value: SymbolicNumber) -> tuple[Any, Any]:
         if isinstance(value.real, torch.SymBool):
             return bool(value.real), bool(value.real)
+        if isinstance(value.real, SymbolicFloat):
+            hint = value.real.hint
+            if self._reads_floats or not math.isfinite(hint) or hint == 0:
+                return float(value.real), hint
+            return self._float_input(value.real), hint  # no shape or type depends on its value
         try:
             return self.number_node(value.real), value.real
         except NoForm:
@@ -372,6 +406,8 @@ def _symbolic_dispatch(operands: Any) -> contextlib.AbstractContextManager[Any]:
 
 def number_value(number: Any) -> Value:
     """A value for an int, float or bool that may be symbolic."""
+    if isinstance(number, SymbolicFloat):
+        return SymbolicNumber(number, source=number.source)
     if not isinstance(number, _SYMBOLIC):
         return Constant(number)
     if not number.node.expr.free_symbols:
@@ -394,8 +430,23 @@ def _has_tensor(result: Any) -> bool:
     return isinstance(result, torch.Tensor)
 
 
+#: operators whose shapes follow from the values of floats
+_SHAPED_BY_FLOATS = ("arange", "range", "interpolate", "upsample", "fractional_max_pool", "affine_grid", "grid_sample")  # fmt: skip
+
+
+_FILLS = ("fill", "full", "setitem", "clamp", "scatter", "put")
+
+
+def decides_shape(target: Any) -> bool:
+    """Whether a shape may follow from a float: so in some operators, and in any that is not torch's own."""
+    if isinstance(target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        return not str(target).startswith("aten.")
+    return _name(target).startswith(_SHAPED_BY_FLOATS)
+
+
 def _placeholder_name(source: Source) -> str:
-    stem = re.sub(r"\W+", "_", source.expr()).strip("_").lower() or "input"
+    text = "number" if source.kind == "formula" else source.expr()
+    stem = re.sub(r"\W+", "_", text).strip("_").lower() or "input"
     return stem if not stem[0].isdigit() else f"_{stem}"
 
 

@@ -5,12 +5,13 @@ In: the entries kept of a frame, each with its guard table, and the frame's valu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from compiler_core.capture.dynamic_shapes import SYMBOLIC_INT, Hints
+from compiler_core.capture.dynamic_shapes import SYMBOLIC_NUMBER, Hints
 from compiler_core.capture.frames import FrameView
 from compiler_core.capture.guard_explain import looked_at
 from compiler_core.stages import GuardRow
@@ -21,14 +22,14 @@ __all__ = ["hints_from"]
 def hints_from(prior: Sequence[Any], view: FrameView) -> Hints:
     """Dimensions whose size is not the one that a version was made for."""
     changed: dict[str, frozenset[int]] = {}
-    ints: set[str] = set()
+    numbers: set[str] = set()
     for entry in prior:
         scope = {"G": view.globals, **entry.guard_table.namespace, "L": view.locals}
         rows = [r for r, holds in looked_at(entry.guard_table.rows, scope) if holds is not None]
-        ints |= _changed_ints(rows, scope)
+        numbers |= _changed_numbers(rows, scope)
         for source, dims in _changed_sizes(rows, scope).items():
             changed[source] = changed.get(source, frozenset()) | dims
-    return Hints(changed, len(prior), frozenset(ints))
+    return Hints(changed, len(prior), frozenset(numbers))
 
 
 def _changed_sizes(rows: list[GuardRow], scope: dict[str, Any]) -> dict[str, frozenset[int]]:
@@ -49,21 +50,32 @@ def _changed_sizes(rows: list[GuardRow], scope: dict[str, Any]) -> dict[str, fro
     return found
 
 
-def _changed_ints(rows: list[GuardRow], scope: dict[str, Any]) -> set[str]:
-    """Ints that were compiled in as constants and are other ints now, or were symbolic already."""
+def _changed_numbers(rows: list[GuardRow], scope: dict[str, Any]) -> set[str]:
+    """Numbers that were compiled in as constants and are other ones now, or were symbolic already."""
     found = set()
     for row in rows:
-        is_symbolic = row.kind == "type" and row.reason == SYMBOLIC_INT
+        is_symbolic = row.kind == "type" and row.reason == SYMBOLIC_NUMBER
         if row.kind != "equals" and not is_symbolic:
             continue
         try:
             value = eval(row.source, scope)
         except Exception:
             continue
-        was_other_int = row.expected != repr(value) and row.expected.lstrip("-").isdigit()
-        if type(value) is int and (is_symbolic or was_other_int):
+        if type(value) not in (int, float):
+            continue
+        if is_symbolic or _is_other(row.expected, value):
             found.add(row.source)
     return found
+
+
+def _is_other(expected: str, value: int | float) -> bool:
+    """Whether a text is another number of the same type."""
+    if isinstance(value, int):
+        return expected != repr(value) and expected.lstrip("-").isdigit()
+    return expected != repr(value) and _FLOAT.fullmatch(expected) is not None
+
+
+_FLOAT = re.compile(r"-?(inf|nan|\d+\.\d+|\d+(\.\d+)?e[+-]?\d+)")
 
 
 def _sizes(expected: str) -> list[int | None] | None:

@@ -17,6 +17,7 @@ from compiler_core.capture.breaks import UNKNOWN_CALL, Break
 from compiler_core.capture.folding import fold_numbers, fold_or_break, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of
 from compiler_core.capture.rules import RULES, rule, simple
+from compiler_core.capture.symbolic_floats import MATH, computed, is_symbolic_float
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
@@ -44,6 +45,9 @@ def _math_rules() -> None:
             looked = [trace.look(arg) for arg in args]
             if any(isinstance(arg, TensorValue) for arg in looked):
                 raise Break(SCALAR_READ, f"math.{f.__name__} of a tensor")
+            if f in MATH and any(is_symbolic_float(arg) for arg in looked):
+                text = ", ".join("{}" for _ in looked)
+                return fold_numbers(trace, lambda *x: computed(f"__import__('math').{f.__name__}({text})", f, x, True), looked)  # fmt: skip
             if f in _SYMBOLIC_MATH and any(isinstance(arg, SymbolicNumber) for arg in looked):
                 return fold_numbers(trace, _SYMBOLIC_MATH[f], looked)
             return fold_or_break(trace, f, looked, kwargs)

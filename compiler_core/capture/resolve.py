@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import enum
 import functools
+import math
 import sys
 import types
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.dynamic_shapes import SYMBOLIC_INT
+from compiler_core.capture.dynamic_shapes import SYMBOLIC_NUMBER
 from compiler_core.capture.sources import Source, is_literal
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant, is_constant
@@ -45,8 +46,8 @@ _SHARED = (
 def resolve(trace: Trace, real: Any, source: Source | None, trusted: bool = False) -> Value:
     """The value of an outside object. `trusted` objects are taken as unchanging."""
     guarded = None if trusted else source
-    if type(real) is int and guarded is not None and trace.dynamic.is_symbolic(guarded):
-        trace.guard("type", guarded, real, SYMBOLIC_INT)
+    if guarded is not None and _may_be_symbolic(real) and trace.dynamic.is_symbolic(guarded):
+        trace.guard("type", guarded, real, SYMBOLIC_NUMBER)
         return trace.number(real, guarded)
     if is_constant(real):
         trace.guard("equals", guarded, real, "its value is compiled in")
@@ -60,6 +61,11 @@ def resolve(trace: Trace, real: Any, source: Source | None, trusted: bool = Fals
     elif guarded is not None and known.source is None:
         known.source = source
     return known
+
+
+def _may_be_symbolic(real: Any) -> bool:
+    """Ints, and floats of which arithmetic tells something: the others are compiled in."""
+    return type(real) is int or (type(real) is float and math.isfinite(real) and real != 0)
 
 
 def _is_shared(real: Any) -> bool:

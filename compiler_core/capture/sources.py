@@ -18,7 +18,9 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["GLOBALS", "Source", "builtin", "constant", "glob", "local", "module"]
+__all__ = [
+    "GLOBALS", "Formula", "Source", "builtin", "constant", "glob", "literal", "local", "module",
+]  # fmt: skip
 
 NO_NAMES: frozenset[str] = frozenset()
 
@@ -115,6 +117,27 @@ class Source:
 
     def __str__(self) -> str:
         return self.guard()
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """Arithmetic over sources: the name of a source of kind "formula", whose value it computes.
+
+    `template` has a `{}` for each part; a part that is no source is text.
+    """
+
+    template: str
+    parts: tuple[Source | str, ...]
+
+    def text(self, of: Callable[[Source], str]) -> str:
+        texts = (part if isinstance(part, str) else of(part) for part in self.parts)
+        return self.template.format(*texts)
+
+
+def literal(number: complex) -> str:
+    """A number as Python text that names nothing."""
+    text = repr(number).replace("inf", "1e999").replace("nan", "(1e999 - 1e999)")
+    return f"({text})" if text.startswith("-") else text
 
 
 def local(name: str) -> Source:
@@ -223,6 +246,7 @@ _ROOT_EXPR: dict[str, Callable[[Any, frozenset[str]], str]] = {
     "module": lambda name, _: f"__import__('sys').modules[{name!r}]",
     "constant": lambda name, _: str(name),
     "globals": lambda _, hidden: _builtin_text("globals", hidden) + "()",
+    "formula": lambda formula, hidden: formula.text(lambda source: source.expr(hidden)),
 }
 _ROOT_GUARD: dict[str, Callable[[Any], str]] = {
     "local": lambda name: f"L[{name!r}]",
@@ -231,6 +255,7 @@ _ROOT_GUARD: dict[str, Callable[[Any], str]] = {
     "module": lambda name: f"builtins.__import__('sys').modules[{name!r}]",
     "constant": str,
     "globals": lambda _: "G",
+    "formula": lambda formula: formula.text(Source.guard),
 }
 _ROOT_GET: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], Any]] = {
     "local": lambda name, L, G: L[name],
@@ -239,6 +264,9 @@ _ROOT_GET: dict[str, Callable[[Any, dict[str, Any], dict[str, Any]], Any]] = {
     "module": lambda name, L, G: sys.modules[name],
     "constant": lambda name, L, G: G[name],
     "globals": lambda name, L, G: G,
+    "formula": lambda formula, L, G: eval(
+        formula.text(Source.guard), {"L": L, "G": G, "builtins": builtins}
+    ),
 }
 
 

@@ -100,6 +100,7 @@ class Sizes:
     graph: fx.Graph
     places: dict[Any, tuple[fx.Node, int, Any]] = field(default_factory=dict)  # node, dim, SymInt
     numbers: dict[Any, tuple[Source, Any]] = field(default_factory=dict)  # ints from outside
+    floats: dict[Any, tuple[Source, float]] = field(default_factory=dict)  # inputs of the graph
     strides: dict[Any, str] = field(default_factory=dict)  # guard text of a stride that was fixed
     nodes: dict[Any, fx.Node] = field(default_factory=dict)
     number_input: Callable[[Source, Any], fx.Node] = field(default=None)  # type: ignore[assignment]

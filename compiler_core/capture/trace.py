@@ -21,9 +21,11 @@ from compiler_core.capture.frames import FrameView
 from compiler_core.capture.graph_builder import GraphBuilder
 from compiler_core.capture.guards import Guards
 from compiler_core.capture.sources import Source, constant
+from compiler_core.capture.symbolic_floats import SymbolicFloat
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.functions import FunctionValue
 from compiler_core.capture.values.iterators import GeneratorValue
+from compiler_core.capture.values.tensor import SymbolicNumber
 from compiler_core.options import Context
 from compiler_core.provenance import Handle
 from compiler_core.stages import Instruction
@@ -153,10 +155,10 @@ class Trace:
                 continue  # named by one attempt, and unchanging
             self.guard(kind, source, value, cause.kind.sentence, **data)
 
-    def number(self, real: int, source: Source) -> Value:
-        """The symbolic int of a source, one per source."""
+    def number(self, real: int | float, source: Source) -> Value:
+        """The symbolic number of a source, one per source."""
         if source not in self._numbers:
-            self._numbers[source] = self.builder.number(real, source)
+            self._numbers[source] = self.builder.number(real, source) if isinstance(real, int) else SymbolicNumber(SymbolicFloat(self, real, source), source=source)  # fmt: skip
         return self._numbers[source]
 
     def touch(self) -> None:

@@ -15,6 +15,7 @@ from compiler_core.codegen.host_text import HostText, host_name
 from compiler_core.codegen.statement_handles import statements_of
 from compiler_core.codegen.writer import Writer
 from compiler_core.ir.checks import CHECKS
+from compiler_core.ir.interpret import numbers_of, operator_of
 from compiler_core.ir.loop import Buffer, Call, Nest, Place, View
 from compiler_core.provenance import Handle, Origins, handle
 from compiler_core.stages import Fused, HostProgram, KernelSource
@@ -32,7 +33,7 @@ def as_planned(tensor, strides):
 
 
 def host_program(fused: Fused, kernels: Iterable[KernelSource]) -> HostProgram:
-    """The text of `call(args)`. `args`: tensors and integers in the order of `program.inputs`."""
+    """The text of `call(args)`. `args`: tensors and numbers in the order of `program.inputs`."""
     host = _Host(fused, {kernel.name: kernel for kernel in kernels})
     for position in range(len(fused.program.body)):
         host.write_item(position)
@@ -113,7 +114,12 @@ class _Host:
         if kind == "size":
             self.text.used.add(name)
             return host_name(name)
-        return host_name(name) + (".data_ptr()" if kernel.language == "cpp" else "")
+        if kernel.language != "cpp":
+            return host_name(name)
+        is_float = self.fused.program.buffers[name].role == "const"
+        return (
+            f"byref(c_double({host_name(name)}))" if is_float else f"{host_name(name)}.data_ptr()"
+        )
 
     def _is_unallocated(self, name: str) -> bool:
         return name not in self.makers and self.fused.program.buffers[name].role in ("out", "temp")
@@ -125,8 +131,7 @@ class _Host:
         dead = self.fused.reuse.get(buffer.name)
         if dead is None:
             text = f"{buffer.dtype.torch}".removeprefix("torch.")
-            device = "DEVICE" if buffer.device == self._device() else f'"{buffer.device}"'
-            place = f"dtype={text}, device={device}"
+            place = f"dtype={text}, device={self._device_text(buffer)}"
             self.body.line(f"{name} = empty_strided({shape}, {strides}, {place})", {origin})
             return
         old = self.fused.program.buffers[dead]
@@ -135,14 +140,33 @@ class _Host:
         self.body.line(f"{name} = {host_name(dead)}{view}", {origin})
         self._free([dead], {origin})
 
+    def _floats(self) -> list[str]:
+        """The arguments that are Python floats."""
+        buffers = self.fused.program.buffers
+        return [n for n in self.fused.program.inputs if n in buffers and buffers[n].role == "const"]
+
+    def _is_python_float(self, value: object) -> bool:
+        """A C kernel takes a float as it is; for a Triton kernel it is put into memory first."""
+        is_float = isinstance(value, View) and value.buffer in self._floats()
+        return is_float and self.fused.target.language == "cpp"
+
+    def _device_text(self, buffer: Buffer) -> str:
+        return "DEVICE" if buffer.device == self._device() else f'"{buffer.device}"'
+
     def _device(self) -> str:
         """Where most programs allocate everything: the device of the first buffer made here."""
         made = (b for b in self.fused.program.buffers.values() if b.role in ("out", "temp"))
         return next((buffer.device for buffer in made), self.fused.target.device)
 
     def _call(self, call: Call, origin: Handle) -> None:
-        arguments = [self.text.argument(argument) for argument in call.args]
-        arguments += [f"{key}={self.text.argument(value)}" for key, value in call.kwargs]
+        numbers = numbers_of(operator_of(call.target), call)
+
+        def text(key: int | str, value: object) -> str:
+            reads = key in numbers and not self._is_python_float(value)
+            return self.text.argument(value) + (".item()" if reads else "")
+
+        arguments = [text(position, argument) for position, argument in enumerate(call.args)]
+        arguments += [f"{key}={text(key, value)}" for key, value in call.kwargs]
         outputs = [host_name(name) if name else "_" for name in call.outputs]
         equals = f"{', '.join(outputs)} = " if outputs else ""
         self.body.line(f"{equals}{_callee(call.target)}({', '.join(arguments)})", {origin})
@@ -151,8 +175,8 @@ class _Host:
                 continue
             self.makers[name] = origin
             strides = self.text.tuple(self.fused.program.buffers[name].strides)
-            text = host_name(name)
-            self.body.line(f"{text} = as_planned({text}, {strides})", {origin})
+            result = host_name(name)
+            self.body.line(f"{result} = as_planned({result}, {strides})", {origin})
 
     def _free(self, names: list[str], origins: set[Handle]) -> None:
         known = [name for name in names if name in self.makers or name in self.fused.program.inputs]
@@ -191,6 +215,11 @@ class _Host:
                 names = ", ".join(map(host_name, program.inputs))
                 file.line(f"{names}{',' if len(program.inputs) == 1 else ''} = args", everything)
             file.line("args.clear()", everything)
+            for name in self._floats() if self.fused.target.language == "triton" else ():
+                memory = program.buffers[name]
+                place = f"dtype=float64, device={self._device_text(memory)}"
+                text = host_name(name)
+                file.line(f"{text} = torch.full((), {text}, {place})", everything)
             for symbol, source in program.symbols.items():
                 if source is not None and symbol in self.text.used:
                     buffer, dimension = source
@@ -210,8 +239,12 @@ class _Host:
         types = {f"{b.dtype.torch}".removeprefix("torch.") for b in program.buffers.values()}
         names = sorted(t for t in types if f"dtype={t}," in body)
         calls = any(isinstance(item, Call) for item in program.body)
-        lines = ["from ctypes import c_int64", ""] if self._notes_failures() else []
+        words = ["byref", "c_double"] if "byref(c_double(" in body else []
+        words += ["c_int64"] if self._notes_failures() else []
+        lines = [f"from ctypes import {', '.join(words)}", ""] if words else []
         lines.append("import torch")
+        if self._floats() and self.fused.target.language == "triton":
+            names = sorted({*names, "float64"})
         if names or calls:
             lines.append(f"from torch import {', '.join(['empty_strided', *names])}")
         lines += [

@@ -35,6 +35,8 @@ _TAKEN = frozenset(
         "failed",
         "c_int64",
         "complex",
+        "byref",
+        "c_double",
     }
 )
 

@@ -18,7 +18,7 @@ from compiler_core.ir.index import Index
 from compiler_core.ir.interpret_nest import Trace, run_nest
 from compiler_core.ir.loop import Block, Buffer, Call, Loop, Nest, Program, Reduce, Store, View
 
-__all__ = ["Trace", "operator_of", "run_program"]
+__all__ = ["Trace", "numbers_of", "operator_of", "run_program"]
 
 
 @torch.no_grad()
@@ -51,6 +51,17 @@ def operator_of(target: str) -> Any:
     return found
 
 
+def numbers_of(operator: Any, call: Call) -> set[int | str]:
+    """Arguments of a call, by position or name, that hold memory where a number is asked for."""
+    given: list[tuple[int | str, Any]] = [*enumerate(call.args), *call.kwargs]
+    memory = {key for key, value in given if isinstance(value, View)}
+    wanted = operator._schema.arguments
+    tensors: set[int | str] = {
+        key for k, a in enumerate(wanted) if "Tensor" in str(a.type) for key in (k, a.name)
+    }
+    return memory - tensors
+
+
 @dataclass(frozen=True, slots=True)
 class _Machine:
     """Memory and sizes of one run."""
@@ -79,6 +90,8 @@ class _Machine:
 
     def _bind(self, buffer: Buffer, value: Any) -> None:
         """An argument, checked before, as memory."""
+        if isinstance(value, float):
+            value = torch.tensor(value, dtype=torch.float64)
         self.devices.setdefault(buffer.device, value.device)
         flat = value.detach().as_strided((self.span(buffer),), (1,), value.storage_offset())
         self.memory[buffer.name] = flat
@@ -115,8 +128,10 @@ class _Machine:
 
     def call(self, call: Call) -> None:
         """Run a library kernel and bind what it returns, laid out as declared."""
-        kwargs = {key: self.argument(value) for key, value in call.kwargs}
-        found = operator_of(call.target)(*map(self.argument, call.args), **kwargs)
+        target, kwargs = operator_of(call.target), dict(call.kwargs)
+        numbers = numbers_of(target, call)
+        args = [self.argument(value, k in numbers) for k, value in enumerate(call.args)]
+        found = target(*args, **{k: self.argument(v, k in numbers) for k, v in kwargs.items()})
         results = found if isinstance(found, tuple | list) else (found,)
         for name, result in zip(call.outputs, results):
             if name is not None:
@@ -133,10 +148,10 @@ class _Machine:
         place.as_strided(shape, strides).copy_(result)
         self.memory[buffer.name] = place
 
-    def argument(self, value: Any) -> Any:
+    def argument(self, value: Any, is_number: bool = False) -> Any:
         match value:
             case View():
-                return self.tensor(value)
+                return self.tensor(value).item() if is_number else self.tensor(value)
             case Index():
                 return value.evaluate(self.sizes)
             case torch.device():

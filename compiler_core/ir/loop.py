@@ -67,7 +67,8 @@ class Axis:
 class Buffer:
     """Memory that the program reads or writes.
 
-    role: "in" (an argument), "out" (allocated and returned), "temp" (allocated inside), "const".
+    role: "in" (an argument), "out" (allocated and returned), "temp" (allocated inside), "const" (an
+    argument that is a Python float: one f64 element).
     `device` is torch's device text. Strides are in elements.
     """
 
@@ -200,7 +201,8 @@ class Nest:
 class Call:
     """A library kernel: `target` is an ATen overload ('aten.mm.default').
 
-    Arguments are views of buffers, index expressions, numbers, None, strings, torch dtypes and
+    Arguments are views of buffers (where the operator takes a number: of one element, which it is),
+    index expressions, numbers, None, strings, torch dtypes and
     devices, and tuples of these. `outputs` are freshly allocated by the callee and bound to buffers;
     a None output is unused. `reason` says why no kernel was generated.
     """

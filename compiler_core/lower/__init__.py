@@ -29,7 +29,7 @@ def lower(graph: fx.GraphModule, part: str, target: Target, context: Context) ->
 
     `graph.meta["mutated"]`, pairs (input, output), names results that overwrite an argument.
     Raises InternalError: CC301 for a size that no argument tells, CC302 for an operator that is not
-    functional, CC303 for a large tensor constant, CC304 for a float argument.
+    functional, CC303 for a large tensor constant, CC304 for an argument of another kind.
     """
     env = Environment(graph, part, target, context)
     interface = Interface(env)
@@ -51,14 +51,16 @@ def _value(env: Environment, interface: Interface, node: fx.Node) -> LoweredValu
         return index_of(node.meta["val"])
     if isinstance(node.meta.get("val"), (float, torch.SymFloat)):
         env.absorb(node)
-        return _number(node.meta["val"])
+        return _number(env, node.meta["val"])
     if node.target is operator.getitem:
         return _element(env, node)
     return lower_operator(env, node)
 
 
-def _number(value: float | torch.SymFloat) -> float | SizeNumber:
-    return SizeNumber(value.node.expr) if isinstance(value, torch.SymFloat) else value
+def _number(env: Environment, value: float | torch.SymFloat) -> float | SizeNumber:
+    if isinstance(value, torch.SymFloat):
+        return SizeNumber(value.node.expr, env.floats)
+    return value
 
 
 def _element(env: Environment, node: fx.Node) -> LoweredValue:

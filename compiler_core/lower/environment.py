@@ -48,11 +48,12 @@ class Environment:
         self.values: dict[fx.Node, LoweredValue] = {}
         self.absorbed: dict[fx.Node, Origins] = {}  # nodes that leave no statement: views, sizes
         self.constants: dict[fx.Node, torch.Tensor] = {}  # get_attr nodes, on the meta device
-        self._traced_on_target = any(
-            isinstance(val := node.meta.get("val"), torch.Tensor)
-            and val.device.type == target.device
-            for node in graph.graph.nodes
-        )
+        self.floats: dict[str, Operand] = {}  # float arguments, by the name of their symbol
+        traced = (node.meta.get("val") for node in graph.graph.nodes)
+        devices = (val.device for val in traced if isinstance(val, torch.Tensor))
+        on_target = next((d for d in devices if d.type == target.device), None)
+        self._traced_on_target = on_target is not None
+        self.main_device = on_target or torch.device(target.device)  # of numbers from outside
 
     # -------------------------------------------------------------------------- what rules read
 

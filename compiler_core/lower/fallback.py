@@ -13,10 +13,12 @@ import torch
 from torch import fx
 
 from compiler_core.errors import InternalError, register
-from compiler_core.ir.index import Index
-from compiler_core.ir.loop import Call
+from compiler_core.ir.index import Index, index
+from compiler_core.ir.loop import Call, View
 from compiler_core.lower.environment import Environment, is_view
+from compiler_core.lower.nest import NestBuilder
 from compiler_core.lower.operands import LoweredValue, Operand
+from compiler_core.lower.scalars import F64
 from compiler_core.lower.sizes import SizeNumber
 from compiler_core.provenance import current, union
 
@@ -131,13 +133,26 @@ def _outputs(env: Environment, node: fx.Node) -> tuple[Operand | None, ...]:
     )
 
 
+def _number(env: Environment, value: SizeNumber) -> Operand:
+    """Memory that holds the number; the call reads it where its schema asks for a number."""
+    if value.argument is not None:
+        return value.argument
+    name = env.names.fresh("buf_number")
+    place = View(name, (), (), index(0))
+    target = env.add_buffer(place, F64, env.main_device)
+    builder = NestBuilder(env.names, env.names.fresh("number"), ())
+    builder.store(target, value.emit(builder, F64), readers=current())
+    env.body.append(builder.build(current()))
+    return target
+
+
 def _argument(env: Environment, value: Any) -> Any:
     """A value as `Call` wants it: views, plain integers where constant, devices of the target."""
     match value:
         case Operand():
             return value.view
         case SizeNumber():
-            raise InternalError(NO_CALL, f"an argument is {value.expr}, a float made from sizes")
+            return _number(env, value).view
         case Index():
             return value if value.constant is None else value.constant
         case torch.device():

@@ -10,6 +10,7 @@ import operator
 from dataclasses import replace
 from typing import Any
 
+import sympy
 import torch
 from torch import fx
 
@@ -28,7 +29,8 @@ from compiler_core.lower.operands import (
     place_of,
     type_of,
 )  # fmt: skip
-from compiler_core.lower.scalars import I64, Scalar, apply, where
+from compiler_core.lower.scalars import F64, I64, Scalar, apply, where
+from compiler_core.lower.sizes import SizeNumber
 from compiler_core.provenance import at
 
 __all__ = ["BIG_CONSTANT", "UNKNOWN_SIZE", "Interface"]
@@ -48,8 +50,8 @@ BIG_CONSTANT = register(
 )
 NO_NUMBER = register(
     "CC304",
-    "a scalar argument is not an integer",
-    "The arguments of a program are tensors and integers; other numbers are part of its text.",
+    "a scalar argument is neither an integer nor a float",
+    "The arguments of a program are tensors, integers and floats; other numbers are part of its text.",
     "Let the capture guard on the number, or pass it as a tensor.",
 )
 
@@ -66,12 +68,14 @@ class Interface:
         self.symbols: dict[str, tuple[str, int] | None] = {}
 
     def placeholder(self, node: fx.Node) -> LoweredValue:
-        """Declare an argument. Raises InternalError (CC304) for a float."""
+        """Declare an argument. Raises InternalError (CC304) for a number of another kind."""
         fake = node.meta["val"]
         if isinstance(fake, torch.Tensor):
             self.inputs.append(node.name)
             view = place_of(fake, node.name, index(0))
             return self.env.add_buffer(view, type_of(fake), fake.device, role="in")
+        if isinstance(fake, (float, torch.SymFloat)):
+            return self._float(node, fake)
         if fake is not None and not isinstance(fake, (int, torch.SymInt)):
             raise InternalError(NO_NUMBER, f"{node.name} = {fake!r}")
         return self._integer(node, fake)
@@ -85,6 +89,16 @@ class Interface:
         self.inputs.append(name)
         self.env.names.taken.add(name)
         return size
+
+    def _float(self, node: fx.Node, value: float | torch.SymFloat) -> LoweredValue:
+        """A Python float: memory of one f64 element, so that a kernel reads it as any other."""
+        self.inputs.append(node.name)
+        view = View(node.name, (), (), index(0))
+        memory = self.env.add_buffer(view, F64, self.env.main_device, role="const")
+        expr = value.node.expr if isinstance(value, torch.SymFloat) else None
+        symbol = expr if isinstance(expr, sympy.Symbol) else sympy.Symbol(node.name)
+        self.env.floats[str(symbol)] = memory
+        return SizeNumber(symbol, self.env.floats)
 
     def constant(self, node: fx.Node) -> Operand:
         """A tensor attribute of the graph as numbers. Raises InternalError (CC303) for a large one."""
@@ -147,6 +161,8 @@ class Interface:
     def _result(self, value: LoweredValue) -> Any:
         if isinstance(value, Index):
             return value if value.constant is None else value.constant
+        if isinstance(value, SizeNumber) and value.argument is not None:
+            return value.argument.view.buffer
         if not isinstance(value, Operand):
             return value
         buffer = self.env.buffers[value.view.buffer]

@@ -21,6 +21,7 @@ from compiler_core.lower.nest import NestBuilder
 from compiler_core.lower.operands import Operand, Refusal, count
 from compiler_core.lower.reductions import accumulator, merged, reduced_dimensions
 from compiler_core.lower.scalars import Scalar, apply, cast
+from compiler_core.lower.sizes import SizeNumber
 
 __all__ = ["TABLE", "Rows"]
 
@@ -170,9 +171,11 @@ def lower_layer_norm(env: Environment, node: fx.Node) -> tuple[Operand | None, .
         distance = read(x) - read(centre)
         return distance * distance
 
-    rstd = rows.statistic(
-        "rstd", "sum", squared, lambda s: apply("rsqrt", s / rows.length(s.nest) + eps), element=2
-    )
+    def inverse(s: Scalar) -> Scalar:
+        small = eps.emit(s.nest, s.dtype) if isinstance(eps, SizeNumber) else eps
+        return apply("rsqrt", s / rows.length(s.nest) + small)
+
+    rstd = rows.statistic("rstd", "sum", squared, inverse, element=2)
 
     def formula(read: Read) -> Scalar:
         y = (read(x) - read(centre)) * read(rstd)

@@ -239,9 +239,20 @@ def test_large_tensor_constant_is_refused(kit: Any) -> None:
     )
 
 
-def test_float_argument_is_refused(kit: Any) -> None:
+def test_float_argument_is_read_from_memory(kit: Any) -> None:
+    graph = kit.trace(lambda x, y: x * y, torch.randn(3), torch.randn(()))
+    place = [n for n in graph.graph.nodes if n.op == "placeholder"][1]
+    place.meta["val"] = 0.5
+    made = kit.lowered(graph)
+    assert made.program.buffers[place.name].role == "const"
+    x = torch.randn(3)
+    for number in (0.5, 0.1, float("inf")):
+        assert torch.equal(made.run(x, number)[0], x * number)
+
+
+def test_number_of_another_kind_is_refused(kit: Any) -> None:
     graph = kit.trace(lambda x: x * 2, torch.randn(3))
-    next(iter(graph.graph.nodes)).meta["val"] = 0.5
+    next(iter(graph.graph.nodes)).meta["val"] = 0.5j
     with pytest.raises(InternalError, match="CC304"):
         kit.lowered(graph)
 

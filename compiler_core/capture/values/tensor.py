@@ -36,13 +36,15 @@ class TensorValue(Value):
 
 @dataclass(slots=True, eq=False)
 class SymbolicNumber(Value):
-    """An int, float or bool computed from symbolic sizes; `real` is a SymInt, SymFloat or SymBool."""
+    """An int, float or bool computed from symbolic sizes; `real` is a SymInt, SymFloat or SymBool.
+
+    Or a float that changes between calls: `real` is a SymbolicFloat (`symbolic_floats.py`).
+    """
 
     real: Any
 
     def python_type(self) -> type:
-        kinds = {torch.SymInt: int, torch.SymFloat: float, torch.SymBool: bool}
-        return kinds[type(self.real)]
+        return {torch.SymInt: int, torch.SymBool: bool}.get(type(self.real), float)
 
     def describe(self) -> str:
         return str(self.real)
