@@ -105,7 +105,12 @@ def _compiled(model: Any, request: Request) -> Any:
 
 
 def _class_of(model: torch.nn.Module, request: Request) -> type[torch.nn.Module]:
-    return compiled_class(type(model), request, lambda call: watched(call, request))
+    def predicted(*call: Any) -> Any:
+        from compiler_core.prediction import predict
+
+        return predict(call[0], request, HOOK.entries, *call[1:])
+
+    return compiled_class(type(model), request, lambda call: watched(call, request), predicted)
 
 
 def disable(fn: Callable[..., Any]) -> Callable[..., Any]:

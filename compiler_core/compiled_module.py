@@ -23,8 +23,11 @@ Classes = WeakValueDictionary[int, type[torch.nn.Module]]  # by id of the reques
 _made: WeakKeyDictionary[type, Classes] = WeakKeyDictionary()
 
 
+Predict = Callable[..., Any]
+
+
 def compiled_class(
-    base: type[torch.nn.Module], request: Request, wrap: Wrap
+    base: type[torch.nn.Module], request: Request, wrap: Wrap, predict: Predict
 ) -> type[torch.nn.Module]:
     """The subclass of `base` whose `__call__` is wrapped. It copies and pickles as `base`.
 
@@ -34,7 +37,7 @@ def compiled_class(
     classes = _made.setdefault(plain, WeakValueDictionary())
     known = classes.get(id(request))
     if known is None:
-        classes[id(request)] = known = _new_class(plain, wrap)
+        classes[id(request)] = known = _new_class(plain, wrap, predict)
     return known
 
 
@@ -44,7 +47,11 @@ def plain_class(base: type[torch.nn.Module]) -> type[torch.nn.Module]:
     return plain
 
 
-def _new_class(plain: type[torch.nn.Module], wrap: Wrap) -> type[torch.nn.Module]:
+def _new_class(plain: type[torch.nn.Module], wrap: Wrap, predict: Predict) -> type[torch.nn.Module]:
+    def would_recompile(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        """Would a call with these arguments compile `forward`? Nothing is compiled or run."""
+        return predict(self.forward, args, kwargs)
+
     def reduce(self: torch.nn.Module, protocol: Any) -> Any:
         twin = object.__new__(plain)
         twin.__dict__ = self.__dict__
@@ -57,6 +64,7 @@ def _new_class(plain: type[torch.nn.Module], wrap: Wrap) -> type[torch.nn.Module
     body = {
         "__call__": wrap(plain.__call__),
         "__reduce_ex__": reduce,
+        "would_recompile": would_recompile,
         "__module__": plain.__module__,
         "__qualname__": plain.__qualname__,
         "__doc__": plain.__doc__,

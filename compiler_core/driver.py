@@ -27,6 +27,7 @@ from compiler_core.frame_memory import FrameMemory, memory_of
 from compiler_core.graph_code import first_call, graph_code
 from compiler_core.logs import log_version
 from compiler_core.options import Context
+from compiler_core.prediction import closest_failures, is_of
 from compiler_core.recording import FIRST_CALL, Recorder, Version
 from compiler_core.recording import Decision as Record
 from compiler_core.request import Request
@@ -44,7 +45,7 @@ def compile_frame(
 
     opaque: hides a callable's frames, and all below them, from interception.
     """
-    entries = [entry for entry in entries if _is_of(entry, request)]
+    entries = [entry for entry in entries if is_of(entry, request)]
     memory = memory_of(request, view.code)
     if len(entries) >= request.options.recompile_limit:
         return _limit_reached(view, entries, memory, recorder)
@@ -88,11 +89,6 @@ def _compile(
         code = assemble(captured, first)
     counters.recompiles += bool(entries)
     return Keep(code, table, recorder.here.name)
-
-
-def _is_of(entry: Entry, request: Request) -> bool:
-    """Was this version compiled for this request? (Its guard holds the request itself.)"""
-    return any(value is request for value in entry.guard_table.namespace.values())
 
 
 # ------------------------------------------------------------------------------ not captured
@@ -186,16 +182,11 @@ def _guard_records(rows: Iterable[GuardRow]) -> list[dict[str, Any]]:
 
 def _why_compiled(view: FrameView, entries: list[Entry]) -> str:
     """Which guard of the closest entry failed: the entry with the fewest failing rows."""
-    failures = [_failing(entry, view) for entry in entries]
+    failures = closest_failures(entries, view.locals)
     if not failures:
         return FIRST_CALL
-    row, actual = min(failures, key=len)[0]
+    row, actual = failures[0].row, failures[0].actual
     return f"{row.source} ({row.kind}): {row.expected} -> {actual} [{row.line}]"
-
-
-def _failing(entry: Entry, view: FrameView) -> list[Any]:
-    rows = [(row, actual) for row, ok, actual in entry.guard_table.explain(view.locals) if not ok]
-    return rows or [(entry.guard_table.rows[0], "a guard that holds on its own")]
 
 
 def _is_cache_hit(record: Record) -> bool:

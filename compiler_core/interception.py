@@ -11,7 +11,7 @@ import threading
 import types
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import torch
@@ -20,6 +20,9 @@ from compiler_core.capture import TorchHook
 from compiler_core.capture.frames import Decision, Entry, FrameView, SkipOnce
 from compiler_core.recording import Recorder
 from compiler_core.request import ACTIVE, Request
+
+if TYPE_CHECKING:
+    from compiler_core.prediction import Prediction
 
 __all__ = ["HOOK", "SESSION", "compiling", "original_of", "watched"]
 
@@ -116,6 +119,13 @@ def watched(fn: Callable[..., Any], request: Request) -> Callable[..., Any]:
         finally:
             active.request = outer
 
+    def would_recompile(*args: Any, **kwargs: Any) -> Prediction:
+        """Would this call compile? Nothing is compiled or run: `print(f.would_recompile(x))`."""
+        from compiler_core.prediction import predict
+
+        return predict(fn, request, HOOK.entries, args, kwargs)
+
+    compiled.would_recompile = would_recompile  # type: ignore[attr-defined]
     compiled.__cutaway_compiled__ = request, compiled.__code__  # type: ignore[attr-defined]
     _originals[compiled] = fn
     return compiled

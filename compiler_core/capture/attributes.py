@@ -81,7 +81,7 @@ _STREAMS = ("stdin", "stdout", "stderr")
 
 
 def _module_member(trace: Trace, value: ObjectValue, name: str) -> Value:
-    """A name of a Python module. Functions, classes and modules of libraries are taken as unchanging."""
+    """A name of a Python module. Modules in libraries are taken as unchanging; what is in them may be patched."""
     written = trace.ledger.attribute(value, name)
     if written is not None:
         return written
@@ -96,7 +96,7 @@ def _module_member(trace: Trace, value: ObjectValue, name: str) -> Value:
         if value.real.__name__.partition(".")[0] != "torch":
             raise Break(ATTRIBUTE, f"{name} of module {value.real.__name__}, made on demand")
     real = getattr(value.real, name)
-    is_fixed = isinstance(real, (types.ModuleType, type)) or callable(real)
+    is_fixed = isinstance(real, types.ModuleType)
     trusted = source is None or (is_fixed and is_library(types.SimpleNamespace(__module__=value.real.__name__)))  # fmt: skip
     return Lazy(real, source=source, trusted=trusted)
 

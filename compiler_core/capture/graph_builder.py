@@ -39,7 +39,7 @@ from compiler_core.capture.breaks import (
     SUBCLASS,
     Break,
 )
-from compiler_core.capture.guard_predicates import tensor_oddity
+from compiler_core.capture.guard_predicates import NUMPY_NUMBERS, tensor_oddity
 from compiler_core.capture.input_source import InputSource
 from compiler_core.capture.sources import Source
 from compiler_core.capture.symbolic import NoForm, Sizes
@@ -236,6 +236,11 @@ class GraphBuilder:
                 return value.node, value.fake
             case SymbolicNumber():
                 return self._lower_number(value)
+            case Constant() if isinstance(value.real, NUMPY_NUMBERS):
+                number = value.real.item()  # as torch itself takes it, but for a truth value
+                if not isinstance(number, bool):
+                    return number, number
+                raise Break(NOT_REBUILT, "a numpy.bool as an argument of a tensor operation")
             case Constant():
                 return value.real, value.real
             case TupleValue() | ListValue():

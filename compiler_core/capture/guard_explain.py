@@ -16,7 +16,7 @@ from typing import Any
 from compiler_core.capture.guard_kinds import KINDS
 from compiler_core.stages import GuardRow
 
-__all__ = ["explain_rows", "looked_at", "sentence"]
+__all__ = ["BEHIND", "explain_rows", "looked_at", "sentence"]
 
 
 def explain_rows(
@@ -24,12 +24,12 @@ def explain_rows(
 ) -> list[tuple[GuardRow, bool, str]]:
     scope = {**namespace, "L": L}
     return [
-        (row, bool(holds), _BEHIND if holds is None else _actual(row, scope))
+        (row, bool(holds), BEHIND if holds is None else _actual(row, scope))
         for row, holds in looked_at(rows, scope)
     ]
 
 
-_BEHIND = "not looked at: what it is read from is not what it was"
+BEHIND = "not looked at: what it is read from is not what it was"
 _PLAIN = 1  # the rank of rows about plain values, which stand before those about their contents
 
 

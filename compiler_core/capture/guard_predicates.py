@@ -6,6 +6,7 @@ about type: 1, 1.0 and True are three values, so are 0.0 and -0.0, and NaN equal
 
 from __future__ import annotations
 
+import contextlib
 import enum
 import functools
 import types
@@ -41,6 +42,19 @@ _PLAIN = (
     int, float, complex, str, bytes, bool, type(None), type(Ellipsis), type(NotImplemented),
     torch.dtype, torch.device, torch.layout, torch.memory_format, types.CodeType,
 )  # fmt: skip
+
+
+def _numpy_numbers() -> tuple[type[Any], ...]:
+    """Numpy's scalars, where numpy is installed."""
+    with contextlib.suppress(ImportError):
+        import numpy
+
+        return (numpy.number, numpy.bool_)
+    return ()
+
+
+NUMPY_NUMBERS = _numpy_numbers()
+
 _CONTAINERS = (tuple, torch.Size, frozenset)
 
 
@@ -50,13 +64,15 @@ def is_constant(value: Any) -> bool:
         return type(value) in _CONTAINERS and all(map(is_constant, value))
     if type(value) in (slice, range):
         return all(map(is_constant, (value.start, value.stop, value.step)))
-    return type(value) in _PLAIN or isinstance(value, enum.Enum)
+    return type(value) in _PLAIN or isinstance(value, (enum.Enum, *NUMPY_NUMBERS))
 
 
 def same_constant(a: Any, b: Any) -> bool:
     """Equal in type and value, all the way down."""
     if type(a) is not type(b):
         return False
+    if isinstance(a, NUMPY_NUMBERS):
+        return bool(a.tobytes() == b.tobytes())
     if isinstance(a, (float, complex)):
         return repr(a) == repr(b)
     if isinstance(a, tuple):

@@ -35,6 +35,10 @@ def tensor_attribute(trace: Trace, value: TensorValue, name: str) -> Value:
         return TupleValue(tuple(number_value(size) for size in value.fake.shape), torch.Size)
     if name == "__class__":
         return class_of(trace, value)
+    if name == "is_leaf" and value.source is not None and value.real is not None:
+        trace.guard(
+            "equals", value.source.attr(name), value.real.is_leaf, "the program asked for it"
+        )
     if name in _FACTS and not callable(getattr(torch.Tensor, name, None)):
         return Constant(getattr(value.fake, name))
     if name == "nbytes":

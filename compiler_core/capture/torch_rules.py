@@ -66,7 +66,7 @@ RULES[torch._C._log_api_usage_once] = lambda trace, args, kwargs: NONE  # teleme
 _states(
     None, torch.is_grad_enabled, torch.is_inference_mode_enabled, torch.get_default_dtype,
     torch.are_deterministic_algorithms_enabled, torch.is_deterministic_algorithms_warn_only_enabled,
-    torch.get_num_threads, torch.cuda.is_available, torch.get_float32_matmul_precision,
+    torch.cuda.is_available, torch.get_float32_matmul_precision,
     torch.backends.mha.get_fastpath_enabled, torch.is_autocast_cache_enabled,
     torch._C._is_any_autocast_enabled,
 )  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from compiler_core.capture.guard_predicates import NUMPY_NUMBERS
 from compiler_core.capture.values.base import Value
 
 __all__ = ["CONSTANT_TYPES", "NONE", "Constant", "is_constant", "is_none"]
@@ -43,4 +44,4 @@ def is_constant(real: Any) -> bool:
     """Whether the object may be held as a Constant. Subclasses of int, str … may not: they have state."""
     if type(real) is slice:
         return all(map(is_constant, (real.start, real.stop, real.step)))
-    return type(real) in CONSTANT_TYPES
+    return type(real) in CONSTANT_TYPES or isinstance(real, NUMPY_NUMBERS)
