@@ -36,6 +36,7 @@ BORROWED = {
         torch.fx.experimental.proxy_tensor.get_proxy_mode
         torch.fx.experimental.proxy_tensor.make_fx
         torch.fx.experimental.proxy_tensor.track_tensor_tree""",
+    "autodiff/float_arguments.py": "torch.utils._pytree.tree_leaves torch.utils._pytree.tree_map",
     "autodiff/functionalise.py": "torch.utils._pytree.tree_leaves",
     "autodiff/tidy.py": "torch.utils._pytree.tree_leaves",
     "autodiff/vocabulary.py": "torch._ops.OpOverload",
@@ -44,6 +45,7 @@ BORROWED = {
         torch._C._len_torch_function_stack torch._C._set_grad_enabled""",
     "capture/graph_builder.py": """
         torch._dispatch.python.enable_python_dispatcher
+        torch._ops.OpOverload torch._ops.OpOverloadPacket
         torch.utils._pytree.tree_leaves
         torch._subclasses.fake_tensor.DataDependentOutputException
         torch._subclasses.fake_tensor.DynamicOutputShapeException
