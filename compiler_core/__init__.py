@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         disable,
         explain,
         mark_dynamic,
+        mark_static,
         record,
         reset,
         set_logs,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
-    "compile", "compile_module", "disable", "explain", "mark_dynamic", "record", "reset", "set_logs", "stats",
+    "compile", "compile_module", "disable", "explain", "mark_dynamic", "mark_static", "record", "reset", "set_logs", "stats",
 ]  # fmt: skip
 
 

@@ -39,6 +39,7 @@ __all__ = [
     "disable",
     "explain",
     "mark_dynamic",
+    "mark_static",
     "record",
     "reset",
     "set_logs",
@@ -61,8 +62,9 @@ def compile(
     model: a function, a bound method, an `nn.Module` (the result shares everything with it: same
         parameters, `state_dict`, train/eval), or None to use this as a decorator.
     fullgraph: raise GraphBreakError at a graph break instead of splitting the function.
-    dynamic: None: a size is static until `mark_dynamic` names it or a later call changes it; True
-        and False are not supported yet.
+    dynamic: None: a size is static until `mark_dynamic` names it or a later call changes it. True:
+        every size of an argument, and every int that is passed, is a symbol from the first call on
+        (0 and 1 are not, nor are sizes of parameters). False: only `mark_dynamic` makes symbols.
     backend: "cutaway", "eager" (the capture alone) or any `callable(graph_module, example_inputs)`.
     mode: None or "default".
     options: names of `compiler_core.options.Options`, such as `{"strict": True}`.
@@ -131,19 +133,33 @@ def mark_dynamic(tensor: torch.Tensor, *dims: int) -> None:
     A size of 0 or 1 stays fixed, and a warning says so. Raises OptionError for a dimension that the
     tensor does not have.
     """
-    if not isinstance(tensor, torch.Tensor) or not dims:
+    _mark("mark_dynamic", "_cutaway_dynamic", tensor, dims)
+    for dim in dims:
+        if tensor.shape[dim] < 2:
+            what = f"dimension {dim} has size {tensor.shape[dim]}"
+            warnings.warn(warning_text(STAYS_FIXED, what), RuntimeWarning, stacklevel=2)
+
+
+def mark_static(tensor: torch.Tensor, *dims: int) -> None:
+    """Keep dimensions (all, if none is named) plain numbers, also when they change or `dynamic=True`.
+
+    Each of their sizes is compiled for. Raises OptionError for a dimension that the tensor does not have.
+    """
+    every = range(tensor.dim()) if isinstance(tensor, torch.Tensor) else ()
+    _mark("mark_static", "_cutaway_static", tensor, dims or tuple(every))
+
+
+def _mark(function: str, name: str, tensor: torch.Tensor, dims: tuple[int, ...]) -> None:
+    if not isinstance(tensor, torch.Tensor) or not (dims or function == "mark_static"):
         what = f"{type(tensor).__name__} and {len(dims)} dimensions"
-        raise OptionError(BAD_VALUE, f"mark_dynamic takes a tensor and its dimensions, not {what}")
+        raise OptionError(BAD_VALUE, f"{function} takes a tensor and its dimensions, not {what}")
     for dim in dims:
         if not isinstance(dim, int) or not -tensor.dim() <= dim < tensor.dim():
             raise OptionError(
                 BAD_VALUE, f"dimension {dim!r} of a tensor with {tensor.dim()} dimensions"
             )
-        if tensor.shape[dim] < 2:
-            what = f"dimension {dim} has size {tensor.shape[dim]}"
-            warnings.warn(warning_text(STAYS_FIXED, what), RuntimeWarning, stacklevel=2)
-    known: set[int] = getattr(tensor, "_cutaway_dynamic", set())
-    tensor._cutaway_dynamic = known | {d % tensor.dim() for d in dims}  # type: ignore[attr-defined]
+    known: set[int] = getattr(tensor, name, set())
+    setattr(tensor, name, known | {dim % tensor.dim() for dim in dims})
 
 
 def record(explore: bool = False, inputs: bool = False) -> AbstractContextManager[Recorder]:

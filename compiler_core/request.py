@@ -18,11 +18,9 @@ from weakref import ref
 from compiler_core.arguments import check_switch
 from compiler_core.errors import (
     BAD_VALUE,
-    NOT_YET,
     BackendFailed,
     BackendNotFound,
     GraphBreakError,
-    NotSupportedYet,
     OptionError,
     closest,
 )
@@ -103,10 +101,6 @@ def checked_request(
     check_switch("fullgraph", fullgraph)
     if dynamic not in (None, True, False):
         raise OptionError(BAD_VALUE, f"dynamic takes None, True or False, not {dynamic!r}")
-    if dynamic is not None:
-        raise NotSupportedYet(
-            NOT_YET, "dynamic=True and dynamic=False; mark sizes with mark_dynamic(x, dim)"
-        )
     if isinstance(backend, str) and backend not in BACKENDS:
         raise BackendNotFound(BAD_VALUE, f"unknown backend {backend!r}{closest(backend, BACKENDS)}")
     if not isinstance(backend, str) and not callable(backend):

@@ -34,7 +34,6 @@ def f(x):
         ({"dynamic": "yes"}, OptionError, "takes None, True or False"),
         ({"options": {"threads": -1}}, OptionError, "from 0 on"),
         ({"options": {"replace": {"add_0": "k.cpp"}}}, OptionError, "kernels/<name>"),
-        ({"dynamic": True}, NotSupportedYet, "mark_dynamic"),
         ({"disable": "no"}, OptionError, "disable takes True or False, not 'no'"),
         ({"disable": 0}, OptionError, "disable takes True or False, not 0"),
     ],

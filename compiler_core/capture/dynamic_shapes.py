@@ -23,6 +23,7 @@ __all__ = ["SYMBOLIC_NUMBER", "Hints", "SizeGuards", "size_guards"]
 
 SYMBOLIC_NUMBER = "it is a symbolic number"  # the reason of such a type guard
 _MARKS = ("_cutaway_dynamic", "_dynamo_dynamic_indices")
+_STATIC = ("_cutaway_static", "_dynamo_static_indices")
 
 
 @dataclass(slots=True)
@@ -32,17 +33,37 @@ class Hints:
     changed: dict[str, frozenset[int]] = field(default_factory=dict)
     versions: int = 0  # of this frame, kept so far
     numbers: frozenset[str] = frozenset()  # guard texts of ints and floats that differed
+    dynamic: bool | None = None  # what `compile` was told
 
     def is_symbolic(self, source: Source) -> bool:
         """Whether a number had another value in an earlier version."""
         return bool(self.numbers) and source.guard() in self.numbers
 
+    def is_argument(self, real: Any, source: Source) -> bool:
+        """Under `dynamic=True`: an int that is passed, and neither 0 nor 1."""
+        return self.dynamic is True and source.kind == "local" and type(real) is int and real > 1
+
     def of(self, real: torch.Tensor, source: Source) -> tuple[int, ...]:
-        """The symbolic dimensions of a tensor. Sizes 0 and 1 stay plain unless marked."""
-        marked = frozenset[int]().union(*(getattr(real, mark, ()) for mark in _MARKS))
-        changed = {d for d in self.changed.get(source.guard(), ()) if real.shape[d] >= 2}
-        wanted = {dim % real.dim() for dim in marked if real.dim() and real.shape[dim] >= 2}
-        return tuple(sorted(wanted | changed))
+        """The symbolic dimensions of a tensor: marked ones, those that changed, all of them under
+        `dynamic=True` (not of parameters). Sizes 0 and 1 stay plain, and so do dimensions marked static.
+
+        NB: TorchDynamo gives equal sizes one symbol and guards that they stay equal ("duck sizing"); here each
+        dimension has its own, and equality is guarded where an operator needs it.
+        """
+        if not real.dim():
+            return ()
+        wanted = {dim % real.dim() for dim in _marked(real, _MARKS)} | self._changing(real, source)
+        fixed = {dim % real.dim() for dim in _marked(real, _STATIC)}
+        return tuple(sorted(d for d in wanted - fixed if real.shape[d] >= 2))
+
+    def _changing(self, real: torch.Tensor, source: Source) -> set[int]:
+        if self.dynamic is True and not isinstance(real, torch.nn.Parameter):
+            return set(range(real.dim()))
+        return set(self.changed.get(source.guard(), ()))
+
+
+def _marked(real: torch.Tensor, marks: tuple[str, ...]) -> set[int]:
+    return set[int]().union(*(getattr(real, mark, ()) for mark in marks))
 
 
 @dataclass(slots=True)
@@ -52,15 +73,17 @@ class SizeGuards:
     shape_env: Any
     texts: dict[Any, str]  # symbol → guard text of the size or number
     floats: dict[Any, float]  # symbols of floats → what they are now
+    lines: list[str] = field(default_factory=list)  # of the program, that asked the first ones
     done: int = 0
 
     def add(self, guards: Guards, line: str, reason: str = "a symbolic size was compared") -> None:
         """Guards for the conditions that are new. Raises CannotCapture for one without a text."""
         known, self.done = self.done, len(self.shape_env.guards)
-        for condition in self.shape_env.guards[known:]:
+        for number, condition in enumerate(self.shape_env.guards[known:], known):
             text = self._text(condition.expr)
+            asked = self.lines[number] if number < len(self.lines) else line
             if text != "True":
-                guards.add("shape", None, True, line=line, reason=reason, text=text)
+                guards.add("shape", None, True, line=asked, reason=reason, text=text)
 
     def _text(self, condition: Any) -> str:
         try:
@@ -83,4 +106,4 @@ def size_guards(trace: Trace) -> SizeGuards:
     texts |= {symbol: source.guard() for symbol, (source, _) in sizes.numbers.items()}
     texts |= {symbol: source.guard() for symbol, (source, _) in sizes.floats.items()}
     hints = {symbol: hint for symbol, (_, hint) in sizes.floats.items()}
-    return SizeGuards(trace.builder.shape_env, texts | sizes.strides, hints)
+    return SizeGuards(trace.builder.shape_env, texts | sizes.strides, hints, trace.size_lines)

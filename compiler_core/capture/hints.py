@@ -14,13 +14,17 @@ import torch
 from compiler_core.capture.dynamic_shapes import SYMBOLIC_NUMBER, Hints
 from compiler_core.capture.frames import FrameView
 from compiler_core.capture.guard_explain import looked_at
+from compiler_core.capture.guard_predicates import active_request
 from compiler_core.stages import GuardRow
 
 __all__ = ["hints_from"]
 
 
 def hints_from(prior: Sequence[Any], view: FrameView) -> Hints:
-    """Dimensions whose size is not the one that a version was made for."""
+    """Dimensions whose size is not the one that a version was made for; none under `dynamic=False`."""
+    dynamic = active_request().dynamic
+    if dynamic is False:
+        return Hints({}, len(prior), dynamic=dynamic)
     changed: dict[str, frozenset[int]] = {}
     numbers: set[str] = set()
     for entry in prior:
@@ -29,7 +33,7 @@ def hints_from(prior: Sequence[Any], view: FrameView) -> Hints:
         numbers |= _changed_numbers(rows, scope)
         for source, dims in _changed_sizes(rows, scope).items():
             changed[source] = changed.get(source, frozenset()) | dims
-    return Hints(changed, len(prior), frozenset(numbers))
+    return Hints(changed, len(prior), frozenset(numbers), dynamic)
 
 
 def _changed_sizes(rows: list[GuardRow], scope: dict[str, Any]) -> dict[str, frozenset[int]]:

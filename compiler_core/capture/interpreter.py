@@ -112,6 +112,7 @@ def _unwind(frame: SymbolicFrame, instruction: Instruction, raised: Raised) -> b
 def _record(frame: SymbolicFrame, instruction: Instruction) -> None:
     trace = frame.trace
     trace.instruction_count += 1
+    trace.note_questions()
     if trace.instruction_count > STEP_LIMIT:
         raise Break(TOO_DEEP, f"more than {STEP_LIMIT} instructions")
     recorder = trace.context.recorder

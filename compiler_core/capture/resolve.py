@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.dynamic_shapes import SYMBOLIC_NUMBER
+from compiler_core.capture.dynamic_shapes import SYMBOLIC_NUMBER, Hints
 from compiler_core.capture.sources import Source, is_literal
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant, is_constant
@@ -46,7 +46,7 @@ _SHARED = (
 def resolve(trace: Trace, real: Any, source: Source | None, trusted: bool = False) -> Value:
     """The value of an outside object. `trusted` objects are taken as unchanging."""
     guarded = None if trusted else source
-    if guarded is not None and _may_be_symbolic(real) and trace.dynamic.is_symbolic(guarded):
+    if guarded is not None and _may_be_symbolic(real) and _is_symbolic(trace, real, guarded):
         trace.guard("type", guarded, real, SYMBOLIC_NUMBER)
         return trace.number(real, guarded)
     if is_constant(real):
@@ -61,6 +61,11 @@ def resolve(trace: Trace, real: Any, source: Source | None, trusted: bool = Fals
     elif guarded is not None and known.source is None:
         known.source = source
     return known
+
+
+def _is_symbolic(trace: Trace, real: Any, source: Source) -> bool:
+    hints: Hints = trace.dynamic
+    return hints.is_symbolic(source) or hints.is_argument(real, source)
 
 
 def _may_be_symbolic(real: Any) -> bool:

@@ -75,6 +75,8 @@ class Trace:
         self.changes = 0
         self.instruction_count = 0
         self.breaks_overlap = False
+        self.size_lines: list[str] = []  # for each question about sizes, the line that asked
+        self._asking: tuple[str, int] | None = None
 
     def let_go(self) -> None:
         """Drop every object of the program: a trace is full of cycles, which only the collector frees."""
@@ -93,6 +95,14 @@ class Trace:
         if not self.frames:
             return self.view.where
         return f"{self.frame.code.co_filename}:{self.frame.line}"
+
+    def note_questions(self) -> None:
+        """In front of an instruction: what the one before asked about symbolic sizes was its line's."""
+        new = len(self.builder.shape_env.guards) - len(self.size_lines)
+        if new and self._asking is not None:
+            self.size_lines += [f"{self._asking[0]}:{self._asking[1]}"] * new
+        frame = self.frame
+        self._asking = frame.code.co_filename, frame.line
 
     def is_under_handler(self) -> bool:
         """Whether an exception here could be seen by a handler or cleanup of the program."""
