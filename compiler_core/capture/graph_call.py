@@ -11,8 +11,10 @@ import inspect
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+from compiler_core.capture.module_members import store_of
 from compiler_core.capture.render import Renderer
 from compiler_core.capture.resume_points import trampoline
+from compiler_core.capture.sources import Source
 from compiler_core.capture.trace import fresh_name
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ __all__ = ["graph_call"]
 
 def graph_call(trace: Trace, render: Renderer, graph_name: str) -> list[str]:
     """`(outputs) = graph(inputs)` with a comment; inside `try` when a native run must be possible."""
-    sources = [entry.source.expr(render.hidden) for entry in trace.builder.inputs]
+    sources = [_text(trace, entry.source, render.hidden) for entry in trace.builder.inputs]
     call = f"{graph_name}({', '.join(sources)})"
     if len(call) > 90:
         inner = "".join(f"    {source},\n" for source in sources)
@@ -33,6 +35,14 @@ def graph_call(trace: Trace, render: Renderer, graph_name: str) -> list[str]:
     if _may_run_again(trace):
         lines = ["try:", *(f"    {line}" for line in lines), *_native_run(trace)]
     return [_comment(trace), *lines]
+
+
+def _text(trace: Trace, source: Source, hidden: frozenset[str]) -> str:
+    """An input; a parameter is read from its module's store, past `nn.Module.__getattr__`."""
+    store = store_of(source, trace.view.locals, trace.view.globals)
+    if store is None or source.base is None:
+        return source.expr(hidden)
+    return f"{_text(trace, source.base, hidden)}.{store}[{source.name!r}]"
 
 
 def _comment(trace: Trace) -> str:

@@ -27,6 +27,7 @@ from compiler_core.capture.guard_facts import Fact
 from compiler_core.capture.guard_kinds import KINDS
 from compiler_core.capture.guard_paths import Paths
 from compiler_core.capture.guards import Guards
+from compiler_core.capture.module_members import store_of
 from compiler_core.errors import INTERNAL, InternalError
 from compiler_core.stages import GuardRow
 
@@ -152,7 +153,8 @@ def _function_source(facts: list[Fact], guards: Guards, namespace: dict[str, Any
     plain = [f for f in facts if KINDS[f.kind].rank < 2]
     plain.sort(key=lambda f: KINDS[f.kind].rank)
     late = [f for f in facts if KINDS[f.kind].rank > 2]
-    paths = Paths(facts, guards.inject)
+    view = guards.view
+    paths = Paths(facts, guards.inject, lambda source: store_of(source, view.locals, view.globals))
     lines = [line for fact in plain for line in _condition(fact, paths, guards)]
     lines += _tensor_lines([f for f in facts if f.kind == "tensor"], paths, guards, namespace)
     lines += [line for fact in late for line in _condition(fact, paths, guards)]

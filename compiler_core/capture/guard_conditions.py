@@ -6,6 +6,7 @@ namespace. Out: an expression that holds exactly when the fact still does.
 
 from __future__ import annotations
 
+import collections
 import enum
 import types
 from collections.abc import Callable
@@ -16,12 +17,12 @@ import torch
 
 from compiler_core.capture.guard_facts import Fact
 from compiler_core.capture.guard_predicates import callable_form, is_constant, reference
-from compiler_core.capture.guard_texts import describe
+from compiler_core.capture.guard_texts import describe, length_text
 from compiler_core.capture.sources import Source, is_literal
 
 __all__ = [
     "Condition", "Inject", "check_callable", "check_equals", "check_has", "check_identity", "check_key",
-    "check_keys", "check_other", "check_state", "check_tensor", "check_type", "open_dimensions",
+    "check_keys", "check_length", "check_other", "check_state", "check_tensor", "check_type", "open_dimensions",
     "symbolic_strides",
 ]  # fmt: skip
 
@@ -92,6 +93,13 @@ def check_keys(text: str, fact: Fact, inject: Inject) -> str:
     if len(keys) <= 12 and all(type(key) is str for key in keys):
         return f"[*{text}] == {list(keys)!r}"
     return f"same_keys({text}, {inject(keys, 'keys')})"
+
+
+def check_length(text: str, fact: Fact, inject: Inject) -> str:
+    """An empty container of Python's own is false, which costs less to ask than its length."""
+    if type(fact.value) in (list, tuple, dict, collections.OrderedDict) and not fact.value:
+        return f"not {text}"
+    return f"len({text}) == {length_text(fact.value)}"
 
 
 def check_has(negate: str) -> Condition:

@@ -18,6 +18,7 @@ from compiler_core.capture.guard_conditions import (
     check_identity,
     check_key,
     check_keys,
+    check_length,
     check_other,
     check_state,
     check_tensor,
@@ -78,7 +79,7 @@ KINDS: dict[str, Kind] = {
         actual=lambda value: f"{describe(value)} {getattr(value, '__qualname__', '')}".strip(),
     ),
     "length": Kind(
-        lambda text, fact, inject: f"len({text}) == {length_text(fact.value)}",
+        check_length,
         lambda fact: length_text(fact.value),
         "loops over the items were unrolled",
         actual=length_text,

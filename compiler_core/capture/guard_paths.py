@@ -8,7 +8,8 @@ gets a name when more than one thing starts from it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from compiler_core.capture.guard_conditions import Inject, open_dimensions
 from compiler_core.capture.guard_facts import Fact
@@ -23,22 +24,36 @@ _MARK = "\N{SECTION SIGN}"  # stands for the source's text while its uses are co
 class Paths:
     """Texts of sources for one check function, written top to bottom."""
 
-    def __init__(self, facts: Iterable[Fact], inject: Inject):
-        self._uses = _count(facts, inject)
+    def __init__(
+        self, facts: Iterable[Fact], inject: Inject, store: Callable[[Source], str | None]
+    ):
+        self._uses, self._store = _count(facts, inject, store), store
         self._names: dict[Source, str] = {}
         self._taken: set[str] = {"L", "G"}
         self._pending: list[str] = []
+        self._unhidden: set[tuple[Source, Any]] = set()
 
     def text(self, source: Source) -> str:
         """The source as text; new names that it needs are in `new_lines` afterwards."""
         if source in self._names:
             return self._names[source]
-        text = _step(source, self.text(source.base)) if source.base else source.guard()
+        text = self._taken_from(source.base, source) if source.base else source.guard()
         if self._uses[source] < 2 or source.kind == "globals":
             return text
         name = self._names[source] = self._fresh(source)
         self._pending.append(f"{name} = {text}")
         return name
+
+    def _taken_from(self, base: Source, source: Source) -> str:
+        """One step; a member of a module is read from its store, where no attribute hides it."""
+        text, store = self.text(base), self._store(source)
+        if store is None:
+            return _step(source, text)
+        if (base, source.name) not in self._unhidden:
+            self._unhidden.add((base, source.name))
+            hidden = f"{source.name!r} in {text}.__dict__"
+            self._pending.append(f"if {hidden}: return False  # the attribute hides a member")
+        return f"{text}.{store}[{source.name!r}]"
 
     def new_lines(self) -> list[str]:
         """Assignments to write before the next condition; each is given out once."""
@@ -60,7 +75,9 @@ def _step(source: Source, base: str) -> str:
     return Source(source.kind, source.name, Source("constant", base)).guard()
 
 
-def _count(facts: Iterable[Fact], inject: Inject) -> Counter[Source]:
+def _count(
+    facts: Iterable[Fact], inject: Inject, store: Callable[[Source], str | None]
+) -> Counter[Source]:
     """How often each path is written: by conditions, and as the start of longer paths."""
     uses: Counter[Source] = Counter()
     for fact in facts:
@@ -71,7 +88,7 @@ def _count(facts: Iterable[Fact], inject: Inject) -> Counter[Source]:
         step: Source | None = fact.source
         while new and step is not None and step.base is not None:
             new = step.base not in uses
-            uses[step.base] += 1
+            uses[step.base] += 1 if store(step) is None else 2
             step = step.base
     return uses
 

@@ -64,6 +64,8 @@ CHANGES: dict[str, Callable[[Any], Any]] = {
     "layer added": lambda n: n.layers.append(nn.Tanh()),
     "layer removed": lambda n: n.layers.__delitem__(1),
     "submodule replaced": lambda n: setattr(n, "lin", nn.Identity()),
+    "parameter hidden": lambda n: n.lin.__dict__.update(weight=torch.ones(3, 3) * X),
+    "buffer hidden": lambda n: n.__dict__.update(offset=5.0),
     "submodule hidden": _shadow("lin", torch.neg),
     "parameter replaced": lambda n: setattr(n.lin, "weight", nn.Parameter(torch.ones(3, 3))),
     "parameter of other strides": lambda n: setattr(
