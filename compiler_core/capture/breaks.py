@@ -15,7 +15,16 @@ from compiler_core.errors import Kind, register
 from compiler_core.provenance import Span
 from compiler_core.stages import BreakInfo
 
-__all__ = ["Break", "CannotCapture", "Raised", "Restart", "break_info", "describe", "raise_real"]
+__all__ = [
+    "Again",
+    "Break",
+    "CannotCapture",
+    "Raised",
+    "Restart",
+    "break_info",
+    "describe",
+    "raise_real",
+]
 
 TENSOR_BRANCH = register(
     "CC101",
@@ -236,6 +245,10 @@ class Restart(Exception):
     def __init__(self, step: int, cause: Break):
         self.step, self.cause = step, cause
         super().__init__(f"break at step {step}: {cause}")
+
+
+class Again(Exception):
+    """Trace again: what was learnt is kept outside of the trace."""
 
 
 class Raised(Exception):

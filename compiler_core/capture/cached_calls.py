@@ -2,17 +2,19 @@
 
 A log record with constant arguments is an effect: it is made after the graph, in its place among the
 other effects. A cached function is followed; if all it does is log, the call of the cached function
-itself becomes the effect, so that its cache decides whether there is a record.
+itself becomes the effect, so that its cache decides whether there is a record. One that cannot be
+followed is called while tracing, when its cache keeps what it gives for good.
 """
 
 from __future__ import annotations
 
 import functools
 import logging
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from compiler_core.capture.breaks import PRINTS, SIDE_EFFECT, UNKNOWN_CALL, Break
+from compiler_core.capture.breaks import PRINTS, SIDE_EFFECT, UNKNOWN_CALL, Again, Break, raise_real
 from compiler_core.capture.folding import NotConstant, boxed, payload
 from compiler_core.capture.resolve import constant_value
 from compiler_core.capture.rules import RULES
@@ -89,9 +91,17 @@ def call_cached(
     real, source = callee.real, callee.source
     inner = source.attr("__wrapped__") if source is not None else None
     wrapped = trace.look(Lazy(real.__wrapped__, source=inner, trusted=inner is None))
+    if real in _NOT_FOLLOWED and (given := _settled(trace, real, args, kwargs)) is not None:
+        return _asked_now(trace, real, *given)
     entries = trace.ledger.entries
     before = len(entries)
-    result = trace.look(call(trace, wrapped, args, kwargs))
+    try:
+        result = trace.look(call(trace, wrapped, args, kwargs))
+    except Break:
+        if real in _NOT_FOLLOWED or _settled(trace, real, args, kwargs) is None:
+            raise
+        _NOT_FOLLOWED.add(real)
+        raise Again from None
     made = entries[before:]
     if not made:
         return _pure_result(trace, real, result, args, kwargs)
@@ -110,10 +120,32 @@ def _pure_result(
         return boxed(payload(trace, result))
     except NotConstant:
         pass
+    given = _settled(trace, real, args, kwargs)
+    if given is None:
+        raise Break(UNKNOWN_CALL, f"{real.__qualname__}, whose cache may forget the result")
+    return _asked_now(trace, real, *given)
+
+
+#: cached functions that cannot be followed: their cache is asked instead
+_NOT_FOLLOWED: weakref.WeakSet[Any] = weakref.WeakSet()
+
+
+def _settled(
+    trace: Trace, real: Any, args: list[Value], kwargs: dict[str, Value]
+) -> tuple[list[Any], dict[str, Any]] | None:
+    """The real arguments, if the first call with them decides the result of all later ones."""
+    if (args or kwargs) and real.cache_parameters()["maxsize"] is not None:
+        return None
     try:
-        given = [payload(trace, arg) for arg in args]
-        named = {name: payload(trace, arg) for name, arg in kwargs.items()}
-    except NotConstant as missing:
-        raise Break(UNKNOWN_CALL, f"{real.__qualname__}, cached by {missing}") from None
-    kept = real(*given, **named)
+        return [payload(trace, a) for a in args], {k: payload(trace, a) for k, a in kwargs.items()}
+    except NotConstant:
+        return None
+
+
+def _asked_now(trace: Trace, real: Any, args: list[Any], kwargs: dict[str, Any]) -> Value:
+    """What the cache has, or what eager would put there at this point. Raises Raised."""
+    try:
+        kept = real(*args, **kwargs)
+    except Exception as error:
+        raise raise_real(error) from None
     return trace.look(Lazy(kept, source=trace.inject(kept, real.__name__), trusted=True))

@@ -17,6 +17,7 @@ import torch
 from compiler_core.capture.breaks import (
     OVERLAP,
     SUSPENDED,
+    Again,
     Break,
     CannotCapture,
     Restart,
@@ -58,6 +59,8 @@ def capture_frame(view: FrameView, context: Context, prior: Sequence[Any] = ()) 
         trace.breaks_overlap = overlap is not None
         try:
             return _attempt(trace, overlap)
+        except Again:
+            continue
         except Restart as restart:
             forced[restart.step] = restart.cause
         except _Overlaps as overlaps:

@@ -10,6 +10,7 @@ import collections
 import copy
 import dataclasses
 import functools
+import importlib.util
 import inspect
 import logging
 import os
@@ -162,6 +163,15 @@ def environment(x, config):
     return x + int(os.environ.get("CUTAWAY_TEST_ADDS", "1")), os.getenv("CUTAWAY_TEST_NOT_SET", "-")
 
 
+@functools.lru_cache(None)
+def has_module(name):
+    return importlib.util.find_spec(name) is not None
+
+
+def not_followed(x, config):
+    return x + has_module("json") + 2 * has_module("no_module_of_this_name"), has_module("sys")
+
+
 def small_things(x, config):
     total = 0
     total += x
@@ -169,7 +179,17 @@ def small_things(x, config):
     return total, pairs, f"{Config}", x + table(3)
 
 
-PROGRAMS = (made, attributes, copies, logs, reflection, modules, environment, small_things)
+PROGRAMS = (
+    made,
+    attributes,
+    copies,
+    logs,
+    reflection,
+    modules,
+    environment,
+    not_followed,
+    small_things,
+)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import families
 import torch
 from feeds import FEEDS
 
@@ -73,7 +74,7 @@ SOUND = {
 class Row:
     """One architecture.
 
-    name: as in the table. model: a class of `transformers`. feed: a row of `feeds.FEEDS`.
+    name: as in the table. model: a class of `transformers`, or a network of another `library`. feed: a row of `feeds.FEEDS`.
     config: what the model's configuration class is called with. call: keyword arguments of each call.
     """
 
@@ -82,6 +83,7 @@ class Row:
     feed: str
     config: dict[str, Any] = field(default_factory=dict)
     call: dict[str, Any] = field(default_factory=dict)
+    library: str = "transformers"
 
 
 ROWS = (
@@ -165,7 +167,9 @@ FAST = ("bert", "gpt2", "llama", "t5", "vit", "convnext", "mixtral", "wav2vec2")
 
 def all_rows() -> tuple[Row, ...]:
     """Every architecture that can be built here."""
-    return ROWS
+    found = families.found()
+    more = [Row(f"{lib}/{name}", name, "picture", library=lib) for lib, name in found]
+    return (*ROWS, *more)
 
 
 def feed(row: Row, batch: int) -> dict[str, Any]:
@@ -179,21 +183,25 @@ def build(row: Row, dropout: bool = False) -> torch.nn.Module:
     dropout: leave the configuration's own rates; otherwise every `nn.Dropout` and every rate that a
     module keeps as a number is 0.
     """
+    torch.manual_seed(0)
+    model = _of_transformers(row) if row.library == "transformers" else families.classifier(row.library, row.model)  # fmt: skip
+    if not dropout:
+        for part in (getattr(model, "config", None), *model.modules()):
+            _without_dropout(part)
+    return model
+
+
+def _of_transformers(row: Row) -> torch.nn.Module:
     import transformers
 
     model_class = getattr(transformers, row.model)
-    config = model_class.config_class(**row.config)
-    torch.manual_seed(0)
-    model: torch.nn.Module = model_class(config)
-    if not dropout:
-        for part in (config, *model.modules()):
-            _without_dropout(part)
+    model: torch.nn.Module = model_class(model_class.config_class(**row.config))
     return model
 
 
 def _without_dropout(part: Any) -> None:
     if isinstance(part, torch.nn.modules.dropout._DropoutNd):
         part.p = 0.0
-    for name, value in list(vars(part).items()):
+    for name, value in list(getattr(part, "__dict__", {}).items()):
         if isinstance(value, float) and ("drop" in name or name == "p"):
             setattr(part, name, 0.0)

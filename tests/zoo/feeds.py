@@ -53,6 +53,12 @@ def image(batch: int) -> dict[str, Any]:
     return {"pixel_values": pixels, "labels": torch.arange(batch) % 3}
 
 
+def picture(batch: int) -> dict[str, Any]:
+    """Larger pictures (batch, 3, 64, 64), for networks that halve them five times."""
+    pixels = torch.randn(batch, 3, 64, 64, generator=_random(batch))
+    return {"pixel_values": pixels, "labels": torch.arange(batch) % 3}
+
+
 def image_map(batch: int) -> dict[str, Any]:
     """Pictures and a class for every pixel (batch, 32, 32)."""
     labels = torch.randint(0, 3, (batch, 32, 32), generator=_random(batch))
@@ -93,7 +99,7 @@ def series(batch: int) -> dict[str, Any]:
 FEEDS: dict[str, Callable[[int], dict[str, Any]]] = {
     make.__name__: make
     for make in (
-        words, masked_words, word_pairs, spectrogram, image, image_map, image_boxes, image_and_text,
+        words, masked_words, word_pairs, spectrogram, image, picture, image_map, image_boxes, image_and_text,
         sound, series,
     )
 }  # fmt: skip

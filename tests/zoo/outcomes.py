@@ -73,8 +73,11 @@ def wide(value: Any) -> Any:
     """A float64 copy of a module or of keyword arguments."""
     if isinstance(value, torch.nn.Module):
         return copy.deepcopy(value).double()
-    floats = {k: v.double() for k, v in value.items() if v.is_floating_point()}
-    return {**value, **floats}
+    return {name: _widened(item) for name, item in value.items()}
+
+
+def _widened(item: Any) -> Any:
+    return item.double() if isinstance(item, torch.Tensor) and item.is_floating_point() else item
 
 
 def difference(ours: Outcome, eager: Outcome, truth: Outcome | None) -> str:

@@ -107,6 +107,16 @@ def _seconds_ratio(rows: dict[str, dict[str, Any]], mode: str) -> float | None:
     return pair[0] / pair[1] if all(pair) and pair[1] > 0 < pair[0] else None
 
 
+def write(path: Path, table: dict[str, dict[str, dict[str, Any]]], device: str) -> None:
+    """The table as JSON; what the file has of other architectures and compilers stays."""
+    known = json.loads(path.read_text())["rows"] if path.exists() else {}
+    merged = {name: {**known.get(name, {}), **rows} for name, rows in table.items()}
+    order = [row.name for row in all_rows()]
+    rows = dict(sorted({**known, **merged}.items(), key=lambda item: order.index(item[0])))
+    whole = {**machine(), "device": device, "summary": summary(rows), "rows": rows}
+    path.write_text(json.dumps(whole, indent=1) + "\n")
+
+
 def machine() -> dict[str, str]:
     from importlib.metadata import version
 
@@ -136,8 +146,7 @@ def main() -> int:
     figures = summary(table)
     print(json.dumps(figures, indent=1))
     if given.json:
-        whole = {**machine(), "device": given.device, "summary": figures, "rows": table}
-        Path(given.json).write_text(json.dumps(whole, indent=1) + "\n")
+        write(Path(given.json), table, given.device)
     return 0 if figures["held"] == len(names) else 1
 
 
