@@ -28,6 +28,7 @@ UNKNOWN_GRAPH = register(
     "a graph of another capture has a form that is not compiled",
     "Cutaway compiles graphs whose tensors are all inputs and whose values are known as fake tensors.",
     "Compile the function with compiler_core.compile, which captures it itself.",
+    "Pass modules' parameters and constants as inputs of the graph, as torch.compile does.",
 )
 
 _FRAME = re.compile(
