@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture import in_python
 from compiler_core.capture.breaks import (
     UNKNOWN_CALL,
     Break,
@@ -116,7 +117,9 @@ def _sorted(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @simple(iter)
 def _iter(trace: Trace, *args: Value) -> Value:
     if len(args) != 1:
-        raise Break(UNKNOWN_CALL, "iter with a sentinel")
+        from compiler_core.capture.library_calls import follow
+
+        return follow(trace, in_python.until, list(args), {})
     return iterator_of(trace, args[0])
 
 

@@ -182,8 +182,8 @@ _KINDS = {
 }
 
 
-# Programs to compile that are kept among what is not followed.
-_EXAMPLES = frozenset({"explorer.models", "explorer.programs"})
+# What is followed although it lies among what is not.
+_EXAMPLES = frozenset({"explorer.models", "explorer.programs", "compiler_core.capture.in_python"})
 
 
 def _refuse_module(real: types.FunctionType) -> None:

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.breaks import UNKNOWN_CALL, Break
+from compiler_core.capture import in_python
+from compiler_core.capture.breaks import Break
 from compiler_core.capture.folding import fold_numbers, fold_or_break, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of
 from compiler_core.capture.rules import RULES, rule, simple
 from compiler_core.capture.symbolic_floats import MATH, computed, is_symbolic_float
-from compiler_core.capture.values.base import Value
+from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
 from compiler_core.capture.values.functions import Partial
@@ -207,9 +208,8 @@ def _combinations(function: Any) -> None:
 
     def called(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if function is itertools.product:
-            if kwargs:
-                raise Break(UNKNOWN_CALL, "itertools.product with repeat")
             pools = [items_of(trace, arg) for arg in args]
+            pools *= plain_int(trace, kwargs.get("repeat", Constant(1)))
             rows = [TupleValue(tuple(row)) for row in itertools.product(*pools)]
         else:
             items = items_of(trace, args[0])
@@ -220,9 +220,40 @@ def _combinations(function: Any) -> None:
     RULES[function] = called
 
 
-for _function in (itertools.product, itertools.combinations, itertools.permutations, itertools.pairwise):  # fmt: skip
+for _function in (
+    itertools.product, itertools.combinations, itertools.combinations_with_replacement, itertools.permutations,
+    itertools.pairwise,
+):  # fmt: skip
     _combinations(_function)
 
+
+#: written in Python, so that it is followed
+_IN_PYTHON = {
+    itertools.accumulate: in_python.accumulate, itertools.compress: in_python.compress, itertools.cycle: in_python.cycle,
+    itertools.dropwhile: in_python.dropwhile, itertools.filterfalse: in_python.filterfalse,
+    itertools.groupby: in_python.groupby, itertools.starmap: in_python.starmap, itertools.takewhile: in_python.takewhile,
+    itertools.tee: in_python.tee, itertools.zip_longest: in_python.zip_longest, operator.concat: in_python.concat,
+    operator.countOf: in_python.count_of,
+}  # fmt: skip
+
+
+def follow(trace: Trace, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Call a function of `in_python.py` in the trace."""
+    from compiler_core.capture.calls import call
+
+    return call(trace, Lazy(function, trusted=True), args, kwargs)
+
+
+def _python_rules() -> None:
+    for original, function in _IN_PYTHON.items():
+
+        def called(trace: Any, args: list[Value], kwargs: dict[str, Value], f: Any = function) -> Value:  # fmt: skip
+            return follow(trace, f, args, kwargs)
+
+        RULES[original] = called
+
+
+_python_rules()
 
 # ------------------------------------------------------------------------------ collections, others
 
