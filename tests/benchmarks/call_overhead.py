@@ -17,7 +17,7 @@ from torch import nn
 
 import compiler_core as cc
 
-LAYERS, ROUNDS, CALLS = 100, 60, 20
+LAYERS, ROUNDS, CALLS = 100, 600, 10
 RESULT = Path(__file__).parent / "results" / "call_overhead.json"
 
 
