@@ -178,7 +178,7 @@ class GraphBuilder:
         if not (_has_tensor(result) or watch.written or watch.draws):
             return self._box(result, None)
         self._check_writes(watch)
-        if not isinstance(result, torch.Tensor) or id(result) not in self._by_fake:
+        if not self._is_of_leaf(result, fakes):
             _refuse_new_leaf(result)
         if watch.draws and _name(target) in _DROPS_BETWEEN_LAYERS:
             raise Break(RANDOM, f"{_name(target)} drops between its layers")
@@ -196,6 +196,14 @@ class GraphBuilder:
             return False
         tensors = [v for v in map(self.trace.look, args) if isinstance(v, TensorValue)]
         return bool(tensors) and not tensors[0].fake.dtype.is_floating_point
+
+    def _is_of_leaf(self, result: Any, given: Sequence[Any]) -> bool:
+        """A leaf itself, or a view of one without grad mode: no gradient, but the fake still says so."""
+        if not isinstance(result, torch.Tensor) or id(result) in self._by_fake:
+            return isinstance(result, torch.Tensor)
+        leaves = [a for a in given if isinstance(a, torch.Tensor) and a.requires_grad]
+        shared = any(storage_of(leaf) == storage_of(result) for leaf in leaves)
+        return shared and not torch.is_grad_enabled()
 
     def _execute(
         self, watch: Watch, op: str, target: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

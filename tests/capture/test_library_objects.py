@@ -288,3 +288,27 @@ def test_a_written_object_shows_the_write_in_its_dict():
         ours, plain, x = Config(size), Config(size), torch.ones(2)
         assert repr(compiled(ours, x)) == repr(program(plain, x))
         assert vars(ours) == vars(plain)
+
+
+def test_views_of_parameters_are_captured_without_grad_mode():
+    class Tied(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.arange(6.0).reshape(2, 3))
+
+        def forward(self, x):
+            return x @ self.weight.transpose(0, 1) + self.weight.to(x.dtype)[0, 0]
+
+    module = Tied()
+    compiled = cc.compile(module, fullgraph=True)
+    before = cc.stats()
+    for rows in (2, 3, 2):
+        x = torch.ones(rows, 3)
+        with torch.no_grad():
+            got = compiled(x)
+        assert torch.equal(got, module(x))
+        assert not got.requires_grad
+        assert compiled(x).requires_grad
+    now = cc.stats()
+    assert (now.breaks, now.fallbacks) == (before.breaks, before.fallbacks)
+    assert now.graphs > before.graphs
