@@ -47,14 +47,16 @@ BORROWED = {
         torch._dispatch.python.enable_python_dispatcher
         torch._ops.OpOverload torch._ops.OpOverloadPacket
         torch.utils._pytree.tree_leaves
-        torch._subclasses.fake_tensor.DataDependentOutputException
-        torch._subclasses.fake_tensor.DynamicOutputShapeException
         torch._subclasses.fake_tensor.FakeTensorMode
         torch.fx.experimental.symbolic_shapes.DimDynamic.DYNAMIC
         torch.fx.experimental.symbolic_shapes.DimDynamic.STATIC
-        torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode
         torch.fx.experimental.symbolic_shapes.ShapeEnv
         torch.fx.experimental.symbolic_shapes.StatelessSymbolicContext""",
+    "capture/operator_kinds.py": """
+        torch._subclasses.fake_tensor.DataDependentOutputException
+        torch._subclasses.fake_tensor.DynamicOutputShapeException
+        torch._subclasses.fake_tensor.UnsupportedOperatorException
+        torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode""",
     "capture/guard_check.py": """
         torch._C._dynamo.guards.RootGuardManager torch._C._dynamo.guards.TensorGuards""",
     "capture/guard_conditions.py": """

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture.break_kinds.calls import CODE_FROM_TEXT, INTROSPECTION, NOT_LOADED
+from compiler_core.capture.break_kinds.control_flow import TENSOR_RANGE
+from compiler_core.capture.break_kinds.objects import CLASS_MADE, FOREIGN_OBJECT
+from compiler_core.capture.break_kinds.output import FILES, READS_INPUT
+from compiler_core.capture.break_kinds.values import AS_NUMBER
 from compiler_core.capture.breaks import (
     IDENTITY,
     PRINTS,
-    SCALAR_READ,
-    UNKNOWN_CALL,
     Break,
     raise_real,
 )
@@ -33,16 +37,30 @@ if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
 
 from compiler_core.capture.rules import RULES, breaks, folds, rule, simple
+from compiler_core.errors import Kind
 
 __all__ = []
 
 folds(ord, chr, bin, hex, oct, divmod, round, complex, bytes, ascii)
 
-breaks(PRINTS, print, input)
+breaks(PRINTS, print)
+
+breaks(READS_INPUT, input)
 
 breaks(IDENTITY, id)
 
-breaks(UNKNOWN_CALL, open, eval, exec, compile, globals, locals, vars, dir, memoryview, bytearray, __import__)  # fmt: skip
+breaks(FILES, open)
+
+breaks(CODE_FROM_TEXT, eval, exec, compile)
+
+breaks(INTROSPECTION, globals, locals, vars, dir)
+
+breaks(NOT_LOADED, __import__)
+
+breaks(FOREIGN_OBJECT, memoryview, bytearray)
+
+
+breaks(CLASS_MADE, builtins.__build_class__)
 
 
 @simple(isinstance)
@@ -60,7 +78,7 @@ def _type(trace: Trace, *args: Value) -> Value:
     from compiler_core.capture.instances import class_of
 
     if len(args) != 1:
-        raise Break(UNKNOWN_CALL, "a class is made with type()")
+        raise Break(CLASS_MADE, "type()")
     return class_of(trace, args[0])
 
 
@@ -85,9 +103,9 @@ def _object(trace: Trace) -> Value:
     return Instance(object)
 
 
-def _refuse_tensor(value: Value, name: str) -> None:
+def _refuse_tensor(value: Value, name: str, kind: Kind = AS_NUMBER) -> None:
     if isinstance(value, TensorValue):
-        raise Break(SCALAR_READ, f"{name}() of a tensor")
+        raise Break(kind, f"{name}() of a tensor")
 
 
 def _number_rule(cls: type, convert: Callable[[Any], Any], dunder: str) -> None:
@@ -119,6 +137,7 @@ _number_rule(float, _TORCH.sym_float, "__float__")
 def _bool(trace: Trace, value: Value = NONE) -> Value:
     from compiler_core.capture.comparisons import truth
 
+    _refuse_tensor(value, "bool")
     return Constant(truth(trace, value))
 
 
@@ -191,7 +210,7 @@ def _slice(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @rule(range)
 def _range(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for arg in args:
-        _refuse_tensor(trace.look(arg), "range")
+        _refuse_tensor(trace.look(arg), "range", TENSOR_RANGE)
     if any(isinstance(trace.look(arg), SymbolicNumber) for arg in args):
         return Constant(range(*(plain_int(trace, arg) for arg in args)))
     if any(isinstance(trace.look(arg), ObjectValue) for arg in args):

@@ -14,7 +14,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from compiler_core.capture.breaks import PRINTS, SIDE_EFFECT, UNKNOWN_CALL, Again, Break, raise_real
+from compiler_core.capture.break_kinds.output import LOGS
+from compiler_core.capture.breaks import SIDE_EFFECT, UNKNOWN_CALL, Again, Break, raise_real
 from compiler_core.capture.folding import NotConstant, boxed, payload
 from compiler_core.capture.resolve import constant_value
 from compiler_core.capture.rules import RULES
@@ -35,7 +36,7 @@ _LEVELS = ("debug", "info", "warning", "error", "critical")
 def _log_rule(function: Any) -> None:
     def called(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if kwargs:
-            raise Break(PRINTS, f"Logger.{function.__name__} with keywords")
+            raise Break(LOGS, f"Logger.{function.__name__} with keywords")
         place = trace.frame.code.co_filename, trace.frame.line, user_name(trace.frame.code)
         trace.ledger.call(_record_from(function.__name__.upper(), *place), _constants(trace, args))
         return NONE
@@ -79,7 +80,7 @@ def _constants(trace: Trace, args: list[Value]) -> list[Value]:
     try:
         return [receiver, *(constant_value(payload(trace, arg)) for arg in args[1:])]
     except NotConstant as missing:
-        raise Break(PRINTS, f"a log record of {missing}") from None
+        raise Break(LOGS, f"a log record of {missing}") from None
 
 
 def call_cached(

@@ -12,15 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.breaks import (
-    AUTOGRAD,
-    CONTROL_FLOW,
-    DISABLED,
-    TRANSFORM,
-    UNKNOWN_CALL,
-    Break,
-    raise_real,
-)
+from compiler_core.capture.break_kinds.calls import COMPILED
+from compiler_core.capture.break_kinds.objects import WEAK
+from compiler_core.capture.breaks import DISABLED, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.foreign_calls import kind_of_foreign, kind_of_module
 from compiler_core.capture.guard_predicates import active_request
 from compiler_core.capture.inlining import function_of, inline
 from compiler_core.capture.resolve import CACHED_FUNCTION
@@ -117,7 +112,7 @@ def _original(trace: Trace, compiled: ObjectValue) -> Value:
     real, source = compiled.real, compiled.source
     request, _ = real.__cutaway_compiled__
     if request is not active_request():
-        raise Break(DISABLED, f"{real.__qualname__}, compiled with other options")
+        raise Break(COMPILED, f"{real.__qualname__}, compiled with other options")
     if source is not None:
         mark = source.attr("__cutaway_compiled__").item(0)
         trace.guard("identity", mark, request, "it was compiled with the same options")
@@ -129,7 +124,7 @@ def _referent(trace: Trace, real: weakref.ref[Any]) -> Value:
     """`ref()`: an object that the trace has met under a source of its own."""
     known = trace.known.get(id(real()))
     if known is None:
-        raise Break(UNKNOWN_CALL, "a weak reference")
+        raise Break(WEAK)
     return known
 
 
@@ -155,53 +150,26 @@ def _call_special(
     if found is MISSING:
         raise raise_real(TypeError(f"{cls.__name__!r} object is not callable"))
     if not isinstance(found, types.FunctionType):
-        name = getattr(getattr(callee, "real", None), "__qualname__", cls.__name__)
-        raise Break(UNKNOWN_CALL, f"{name}")
+        real = getattr(callee, "real", None)
+        raise Break(kind_of_foreign(real), getattr(real, "__qualname__", cls.__name__))
     return call(trace, bind(trace, callee, found, owner, "__call__"), args, kwargs)
 
 
-_FOLLOWED_NOT = frozenset(
-    ("logging", "warnings", "threading", "multiprocessing", "subprocess", "asyncio", "concurrent", "io", "os", "time",
-     "random", "socket", "tempfile", "shutil", "pickle", "json", "importlib", "inspect", "traceback", "copy", "weakref",
-     "numpy", "compiler_core", "explorer", "pathlib", "re", "ctypes", "unittest", "pdb", "bdb", "linecache")
-)  # fmt: skip
-_TORCH_NOT = (
-    "torch._dynamo", "torch._inductor", "torch.autograd", "torch.distributed", "torch.jit", "torch.utils.checkpoint",
-    "torch._functorch", "torch.func", "torch.fx", "torch.export", "torch.compiler", "torch.random", "torch.serialization",
-    "torch.cuda", "torch.profiler", "torch._tensor_str", "torch.utils.data", "torch.multiprocessing", "torch._compile",
-    "torch._higher_order_ops", "torch.hub", "torch.optim", "torch.utils._python_dispatch", "torch.overrides", "torch._ops",
-)  # fmt: skip
-
-
-# What the libraries among these do, where a break can say more than that they are not followed.
-_KINDS = {
-    "torch.autograd": AUTOGRAD,
-    "torch.utils.checkpoint": AUTOGRAD,
-    "torch._higher_order_ops": CONTROL_FLOW,
-    "torch._functorch": TRANSFORM,
-}
-
-
-# What is followed although it lies among what is not.
-_EXAMPLES = frozenset({"explorer.models", "explorer.programs", "compiler_core.capture.in_python"})
-
-
 def _refuse_module(real: types.FunctionType) -> None:
-    """Libraries that are not followed: they print, wait, or look at the interpreter."""
+    """Libraries that are not followed."""
     module = str(real.__globals__.get("__name__", ""))
-    root = module.partition(".")[0]
-    if root in _FOLLOWED_NOT and module not in _EXAMPLES:
-        raise Break(DISABLED if root == "compiler_core" else UNKNOWN_CALL, f"{module}.{real.__qualname__}")  # fmt: skip
-    for prefix in _TORCH_NOT:
-        if module == prefix or module.startswith(prefix + "."):
-            raise Break(_KINDS.get(prefix, UNKNOWN_CALL), f"{module}.{real.__qualname__}")
+    kind = kind_of_module(module)
+    if kind is not None:
+        raise Break(kind, f"{module}.{real.__qualname__}")
 
 
 def _refuse_disabled(real: Any) -> None:
     attributes = getattr(real, "__dict__", {})
-    if attributes.get("_torchdynamo_disable") or "_torchdynamo_orig_callable" in attributes:
+    if attributes.get("_torchdynamo_disable"):
         raise Break(DISABLED, getattr(real, "__qualname__", type(real).__name__))
+    if "_torchdynamo_orig_callable" in attributes:
+        raise Break(COMPILED, getattr(real, "__qualname__", type(real).__name__))
     if attributes.get("__cutaway_disabled__"):
         raise Break(DISABLED, getattr(real, "__qualname__", type(real).__name__))
     if "_orig_mod" in attributes.get("_modules", ()):
-        raise Break(DISABLED, "a compiled module")
+        raise Break(COMPILED, "a compiled module")

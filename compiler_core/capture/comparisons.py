@@ -8,7 +8,8 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
-from compiler_core.capture.breaks import TENSOR_BRANCH, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.break_kinds.control_flow import TENSOR_ORDER
+from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.folding import NotConstant, fold, fold_numbers
 from compiler_core.capture.instances import call_special, class_lookup
 from compiler_core.capture.keys import as_key
@@ -117,7 +118,7 @@ def truth(trace: Trace, value: Value) -> bool:
     value = trace.look(value)
     match value:
         case TensorValue():
-            raise Break(TENSOR_BRANCH)
+            raise Break(TENSOR_ORDER)
         case Constant() | SymbolicNumber():
             return bool(value.real)
         case ListValue() | TupleValue() | SetValue():
@@ -162,7 +163,7 @@ def contains(trace: Trace, container: Value, needle: Value) -> bool:
         return as_key(needle) in container.items
     if isinstance(container, (Constant, TensorValue)):
         if isinstance(container, TensorValue) or not isinstance(needle, (Constant, SymbolicNumber)):
-            raise Break(UNKNOWN_CALL, "in of a tensor")
+            raise Break(TENSOR_ORDER, "in of a tensor")
         return bool(fold(trace, operator.contains, [container, needle]).real)  # type: ignore[attr-defined]
     if _defines(container, "__contains__"):
         return truth(trace, call_special(trace, container, "__contains__", [needle]))

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture.break_kinds.objects import FOREIGN_OBJECT, LAYER_MADE, METACLASS
 from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.folding import fold_or_break
+from compiler_core.capture.foreign_calls import kind_of_foreign
 from compiler_core.capture.instances import bind, class_lookup, type_attribute
 from compiler_core.capture.iteration import items_of
 from compiler_core.capture.user_containers import builtin_method, container_base, new_content
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.containers import TupleValue
 from compiler_core.capture.values.objects import Instance, ObjectValue
+from compiler_core.errors import Kind
 
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
@@ -34,10 +37,10 @@ def construct(trace: Trace, cls: ObjectValue, args: list[Value], kwargs: dict[st
     if issubclass(real, enum.Enum):
         return fold_or_break(trace, real, args, kwargs)
     if issubclass(real, torch.Tensor):
-        raise Break(UNKNOWN_CALL, f"a {real.__name__} is made in the compiled function")
+        raise Break(LAYER_MADE, f"a {real.__name__}")
     meta = type(real)
     if meta not in _METACLASSES and isinstance(class_lookup(meta, "__call__")[0], types.FunctionType):  # fmt: skip
-        raise Break(UNKNOWN_CALL, f"{real.__name__} has a metaclass with its own __call__")
+        raise Break(METACLASS, f"{real.__name__} of {meta.__name__}")
     instance = trace.look(_new(trace, cls, args, kwargs))
     if not issubclass(instance.python_type(), real):
         return instance
@@ -77,8 +80,14 @@ def bare_instance(trace: Trace, cls: Value, args: list[Value]) -> Value:
         return TupleValue(tuple(items_of(trace, args[0])) if args else (), real)
     content = new_content(real)
     if not _is_plain(real, container_base(real)):
-        raise Break(UNKNOWN_CALL, f"a {real.__name__}, which is not a Python class")
+        raise Break(_kind_of_class(real), f"a {real.__name__}")
     return Instance(real, content=content)
+
+
+def _kind_of_class(cls: type) -> Kind:
+    """The kind of a class written in C: what its library does, if that is known."""
+    kind = kind_of_foreign(cls)
+    return FOREIGN_OBJECT if kind is UNKNOWN_CALL else kind
 
 
 def _is_plain(cls: type, container: type | None) -> bool:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.breaks import UNKNOWN_CALL, Break
+from compiler_core.capture.break_kinds.calls import COPIES
+from compiler_core.capture.breaks import Break
 from compiler_core.capture.construction import bare_instance
 from compiler_core.capture.instances import (
     call_special,
@@ -56,13 +57,13 @@ def _copy(trace: Trace, value: Value) -> Value:
             return SetValue(dict(value.items), value.cls)
         case Constant() | TupleValue():
             return value
-    raise Break(UNKNOWN_CALL, f"copy of {value.describe()}")
+    raise Break(COPIES, f"copy of {value.describe()}")
 
 
 @rule(copy.deepcopy)
 def _deepcopy(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) != 1 or kwargs:
-        raise Break(UNKNOWN_CALL, "copy.deepcopy with a memo")
+        raise Break(COPIES, "copy.deepcopy with a memo")
     return _deep(trace, args[0], {})
 
 
@@ -88,7 +89,7 @@ def _deep(trace: Trace, value: Value, memo: dict[int, Value]) -> Value:
             return value if kept else TupleValue(items, value.cls)
         case Instance() | ObjectValue():
             return _deep_object(trace, value, memo)
-    raise Break(UNKNOWN_CALL, f"deepcopy of {value.describe()}")
+    raise Break(COPIES, f"deepcopy of {value.describe()}")
 
 
 def _deep_dict(trace: Trace, value: DictValue, memo: dict[int, Value]) -> DictValue:
@@ -98,7 +99,7 @@ def _deep_dict(trace: Trace, value: DictValue, memo: dict[int, Value]) -> DictVa
     memo[id(value)] = new
     for key, (shown, item) in list(value.items.items()):
         if not isinstance(trace.look(shown), Constant):
-            raise Break(UNKNOWN_CALL, f"deepcopy of a dict with {shown.describe()} as a key")
+            raise Break(COPIES, f"deepcopy of a dict with {shown.describe()} as a key")
         new.items[key] = shown, _deep(trace, item, memo)
     return new
 
@@ -108,7 +109,7 @@ def _deep_object(trace: Trace, value: Instance | ObjectValue, memo: dict[int, Va
     if has_python_method(cls, "__deepcopy__"):
         return trace.look(call_special(trace, value, "__deepcopy__", [DictValue({})]))
     if any(has_python_method(cls, name) for name in _OWN_WAYS) or _is_refused(value, cls):
-        raise Break(UNKNOWN_CALL, f"deepcopy of a {cls.__name__}")
+        raise Break(COPIES, f"deepcopy of a {cls.__name__}")
     new = bare_instance(trace, class_of(trace, value), [])
     assert isinstance(new, Instance)
     memo[id(value)] = new
@@ -133,7 +134,7 @@ def _copy_content(trace: Trace, content: Value, new: Instance, memo: dict[int, V
             set_item(trace, new, shown, item)
     elif isinstance(content, ListValue) and isinstance(new.content, ListValue):
         if has_python_method(new.cls, "extend") or has_python_method(new.cls, "append"):
-            raise Break(UNKNOWN_CALL, f"deepcopy of a {new.cls.__name__}")
+            raise Break(COPIES, f"deepcopy of a {new.cls.__name__}")
         new.content.push(*(_deep(trace, item, memo) for item in content.items))
     elif new.content is not None:
-        raise Break(UNKNOWN_CALL, f"deepcopy of a {new.cls.__name__}")
+        raise Break(COPIES, f"deepcopy of a {new.cls.__name__}")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture.break_kinds.values import TENSOR_INDEX
 from compiler_core.capture.breaks import NOT_REBUILT, UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.resolve import constant_value
 from compiler_core.capture.symbolic_floats import SymbolicFloat
@@ -20,7 +21,7 @@ from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant, is_constant
 from compiler_core.capture.values.containers import DictValue, ListValue, SetValue, TupleValue
 from compiler_core.capture.values.objects import ObjectValue
-from compiler_core.capture.values.tensor import SymbolicNumber
+from compiler_core.capture.values.tensor import SymbolicNumber, TensorValue
 
 if TYPE_CHECKING:
     from compiler_core.capture.trace import Trace
@@ -135,4 +136,6 @@ def plain_int(trace: Trace, value: Value) -> int:
             return value.real.__index__() if isinstance(value, Constant) else int(value.real)
         except (AttributeError, TypeError):
             pass
+    if isinstance(value, TensorValue):
+        raise Break(TENSOR_INDEX, "where an integer is needed")
     raise Break(UNKNOWN_CALL, f"{value.describe()} where an integer is needed")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.break_kinds.calls import NOT_LOADED
+from compiler_core.capture.breaks import Break, raise_real
 from compiler_core.capture.sources import GLOBALS, Source, glob, module
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import is_none
@@ -52,5 +53,5 @@ def imported(frame: SymbolicFrame, name: str, level: int, names: Value) -> Value
         name = f"{base}.{name}" if name else base
     wanted = name if not is_none(names) else name.partition(".")[0]
     if name not in sys.modules or wanted not in sys.modules:
-        raise Break(UNKNOWN_CALL, f"import of {name}, which is not loaded yet")
+        raise Break(NOT_LOADED, name)
     return frame.trace.look(Lazy(sys.modules[wanted], source=module(wanted)))

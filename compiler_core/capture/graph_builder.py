@@ -22,25 +22,25 @@ from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses import fake_tensor
 from torch.fx.experimental.symbolic_shapes import (
     DimDynamic,
-    GuardOnDataDependentSymNode,
     ShapeEnv,
     StatelessSymbolicContext,
 )
 from torch.utils import _pytree as pytree
 
+from compiler_core.capture.break_kinds.calls import TRANSFORM
+from compiler_core.capture.break_kinds.tensors import LAYOUT
 from compiler_core.capture.breaks import (
     AUTOGRAD,
-    DATA_SHAPE,
     LAZY_BIT,
     NOT_REBUILT,
     OPERATOR_RAISES,
     RANDOM,
-    SCALAR_READ,
     SUBCLASS,
     Break,
 )
 from compiler_core.capture.guard_predicates import NUMPY_NUMBERS, tensor_oddity
 from compiler_core.capture.input_source import InputSource
+from compiler_core.capture.operator_kinds import kind_of_failure
 from compiler_core.capture.sources import Source
 from compiler_core.capture.symbolic import NoForm, Sizes
 from compiler_core.capture.symbolic_floats import SymbolicFloat
@@ -215,12 +215,11 @@ class GraphBuilder:
                 return target(*args, **kwargs)
         except Break:
             raise
-        except _DATA_DEPENDENT as error:
-            kind = DATA_SHAPE if isinstance(error, fake_tensor.DynamicOutputShapeException) else SCALAR_READ  # fmt: skip
-            raise Break(kind, _name(target)) from None
         except Exception as error:
-            text = f"{_name(target)}: {type(error).__name__}: {_first_line(error)}"
-            raise Break(OPERATOR_RAISES, text) from None
+            name = _name(target)
+            kind = kind_of_failure(name, error)
+            failure = f"{name}: {type(error).__name__}: {_first_line(error)}"
+            raise Break(kind, failure if kind is OPERATOR_RAISES else name) from None
 
     def _check_writes(self, watch: Watch) -> None:
         if self.trace.breaks_overlap and watch.written & {i.storage for i in self.inputs}:
@@ -388,13 +387,6 @@ def _refuse_new_leaf(result: Any) -> None:
         raise Break(AUTOGRAD, "a tensor that requires grad is made inside")
 
 
-_DATA_DEPENDENT = (
-    fake_tensor.DynamicOutputShapeException,
-    fake_tensor.DataDependentOutputException,
-    GuardOnDataDependentSymNode,
-)
-
-
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Fake tensors log what they raise; here a raise is an answer, not an accident."""
@@ -428,12 +420,15 @@ def number_value(number: Any) -> Value:
     return SymbolicNumber(number)
 
 
+_ODDITIES = {"lazily": LAZY_BIT, "of": TRANSFORM}
+
+
 def _check_plain(real: torch.Tensor, source: Source | None) -> None:
     """Raises Break, which guards what is odd: a plain tensor gets a version of its own."""
     if type(real) not in _PLAIN_TENSORS:
         raise Break(SUBCLASS, type(real).__name__, [("type", source, real, {})])
     if odd := tensor_oddity(real):
-        kind = LAZY_BIT if odd.startswith("lazily") else SUBCLASS
+        kind = _ODDITIES.get(odd.partition(" ")[0], LAYOUT)
         raise Break(kind, f"a tensor {odd}", [("oddity", source, real, {})])
 
 

@@ -10,7 +10,8 @@ import inspect
 import types
 from typing import TYPE_CHECKING
 
-from compiler_core.capture.breaks import OPCODE, TOO_DEEP, Break, raise_real
+from compiler_core.capture.break_kinds.control_flow import COROUTINE
+from compiler_core.capture.breaks import TOO_DEEP, Break, raise_real
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.resolve import is_library
 from compiler_core.capture.values.base import Lazy, Value
@@ -87,7 +88,7 @@ def inline(
         raise Break(TOO_DEEP, f"calls nest deeper than inline_limit = {limit}")
     code = function.code
     if code.co_flags & (inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR):
-        raise Break(OPCODE, f"the coroutine {code.co_name}")
+        raise Break(COROUTINE, code.co_name)
     frame = _frame(trace, function, bind_arguments(function, args, kwargs))
     if code.co_flags & inspect.CO_GENERATOR:
         trace.touch()

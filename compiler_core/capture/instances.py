@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture.break_kinds.objects import DESCRIPTOR
 from compiler_core.capture.breaks import ATTRIBUTE, Break, Raised, raise_real
 from compiler_core.capture.resolve import CACHED_FUNCTION, constant_value, is_library
 from compiler_core.capture.rules import find_rule
@@ -274,7 +275,7 @@ def _bind(
         place: int = found.__reduce__()[1][0]
         return value.items[place]
     if isinstance(found, functools.cached_property) or hasattr(type(found), "__get__"):
-        raise Break(ATTRIBUTE, f"{type(found).__name__} {name}")
+        raise Break(DESCRIPTOR, f"{type(found).__name__} {name}")
     return Lazy(found, source=own_source or stored, trusted=trusted and own_source is None)
 
 

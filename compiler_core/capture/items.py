@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING, Any
 
+from compiler_core.capture.break_kinds.values import TENSOR_INDEX
 from compiler_core.capture.breaks import SIDE_EFFECT, UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.folding import fold_or_break, plain_int
 from compiler_core.capture.instances import call_special, has_python_method
@@ -98,9 +99,7 @@ def index_of(trace: Trace, key: Value) -> Any:
             parts = [None if is_none(trace.look(p)) else plain_int(trace, p) for p in key.items]
             return slice(*parts)
         case TensorValue():
-            from compiler_core.capture.breaks import SCALAR_READ
-
-            raise Break(SCALAR_READ, "a tensor used as an index of a list")
+            raise Break(TENSOR_INDEX)
         case ObjectValue() if has_python_method(key.python_type(), "__index__"):
             return index_of(trace, trace.look(call_special(trace, key, "__index__", [])))
     name = key.python_type().__name__

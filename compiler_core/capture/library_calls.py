@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture import in_python
+from compiler_core.capture.break_kinds.values import AS_NUMBER, MATH_OF_TENSOR
 from compiler_core.capture.breaks import Break
 from compiler_core.capture.folding import fold_numbers, fold_or_break, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of
@@ -35,8 +36,6 @@ _SYMBOLIC_MATH: dict[Any, Any] = {math.sqrt: torch.sym_sqrt, math.floor: math.fl
 
 
 def _math_rules() -> None:
-    from compiler_core.capture.breaks import SCALAR_READ
-
     for name in dir(math):
         function = getattr(math, name)
         if not callable(function) or name.startswith("_"):
@@ -45,7 +44,7 @@ def _math_rules() -> None:
         def called(trace: Any, args: list[Value], kwargs: dict[str, Value], f: Any = function) -> Value:  # fmt: skip
             looked = [trace.look(arg) for arg in args]
             if any(isinstance(arg, TensorValue) for arg in looked):
-                raise Break(SCALAR_READ, f"math.{f.__name__} of a tensor")
+                raise Break(MATH_OF_TENSOR, f"math.{f.__name__} of a tensor")
             if f in MATH and any(is_symbolic_float(arg) for arg in looked):
                 text = ", ".join("{}" for _ in looked)
                 return fold_numbers(trace, lambda *x: computed(f"__import__('math').{f.__name__}({text})", f, x, True), looked)  # fmt: skip
@@ -99,10 +98,16 @@ def _setitem(trace: Trace, container: Value, key: Value, value: Value) -> Value:
     return NONE
 
 
+def _refuse_truth(value: Value, name: str) -> None:
+    if isinstance(value, TensorValue):
+        raise Break(AS_NUMBER, f"operator.{name} of a tensor")
+
+
 @simple(operator.not_)
 def _not(trace: Trace, value: Value) -> Value:
     from compiler_core.capture.comparisons import truth
 
+    _refuse_truth(value, "not_")
     return Constant(not truth(trace, value))
 
 
@@ -110,6 +115,7 @@ def _not(trace: Trace, value: Value) -> Value:
 def _truth(trace: Trace, value: Value) -> Value:
     from compiler_core.capture.comparisons import truth
 
+    _refuse_truth(value, "truth")
     return Constant(truth(trace, value))
 
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from compiler_core.capture.breaks import GLOBAL_STATE, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.breaks import GLOBAL_STATE, Break, raise_real
+from compiler_core.capture.foreign_calls import kind_of_foreign
 from compiler_core.capture.instances import MISSING, bind, class_lookup
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE
@@ -47,7 +48,7 @@ def enter(trace: Trace, manager: Value) -> tuple[Value, Value]:
     if isinstance(manager, ObjectValue) and type(manager.real) in GRAD_MODES:
         raise Break(GLOBAL_STATE, "a grad mode object made outside is entered")
     if not isinstance(manager, (Instance, ObjectValue)):
-        raise Break(UNKNOWN_CALL, f"with {manager.describe()}")
+        raise Break(kind_of_foreign(getattr(manager, "real", None)), f"with {manager.describe()}")
     cls = manager.python_type()
     parts = {}
     for name in ("__exit__", "__enter__"):

@@ -13,6 +13,7 @@ from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.container_methods import LIST, TUPLE
 from compiler_core.capture.dict_methods import DICT
 from compiler_core.capture.folding import fold_or_break
+from compiler_core.capture.foreign_calls import kind_of_foreign
 from compiler_core.capture.generators import resume, send
 from compiler_core.capture.iteration import next_item
 from compiler_core.capture.managers import enter_grad_mode, exit_grad_mode
@@ -54,7 +55,9 @@ def call_method(
         return special(trace, receiver, args)
     caller = _BY_KIND.get(type(receiver))
     if caller is None:
-        raise Break(UNKNOWN_CALL, f"{receiver.python_type().__name__}.{name}")
+        raise Break(
+            kind_of_foreign(receiver.python_type()), f"{receiver.python_type().__name__}.{name}"
+        )
     return caller(trace, receiver, name, args, kwargs)
 
 

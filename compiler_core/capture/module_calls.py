@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from compiler_core.capture.attributes import get_attribute
-from compiler_core.capture.breaks import DISABLED, HOOKS, UNKNOWN_CALL, Break
+from compiler_core.capture.break_kinds.calls import COMPILED
+from compiler_core.capture.breaks import HOOKS, UNKNOWN_CALL, Break
 from compiler_core.capture.calls import _call_special, call, is_compiled
 from compiler_core.capture.comparisons import truth
 from compiler_core.capture.guard_predicates import active_request
@@ -59,9 +60,9 @@ def _call_plain(
 ) -> Value:
     real = module.real
     if isinstance(real, torch.jit.ScriptModule):
-        raise Break(DISABLED, "a TorchScript module")
+        raise Break(COMPILED, "a TorchScript module")
     if real._compiled_call_impl is not None:
-        raise Break(DISABLED, "a module with .compile()")
+        raise Break(COMPILED, "a module with .compile()")
     _refuse_backward_hooks(trace, module)
     args = _pre_hooks(trace, module, args, kwargs)
     forward = trace.look(get_attribute(trace, module, "forward"))
@@ -85,7 +86,7 @@ def call_new_module(
 def _refuse_other_request(real: torch.nn.Module, called: Any) -> None:
     """A compiled module is followed like its plain twin, if both ask for the same. The class is guarded."""
     if called.__cutaway_compiled__[0] is not active_request():
-        raise Break(DISABLED, f"{type(real).__qualname__}, compiled with other options")
+        raise Break(COMPILED, f"{type(real).__qualname__}, compiled with other options")
 
 
 def _refuse_backward_hooks(trace: Trace, module: ObjectValue) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from compiler_core.capture.breaks import IDENTITY, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.foreign_calls import kind_of_foreign
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
 from compiler_core.capture.values.containers import TupleValue
@@ -31,7 +32,7 @@ def object_method(
         from compiler_core.capture.methods import call_method
 
         return call_method(trace, TupleValue(target.items), name, args, kwargs)
-    raise Break(UNKNOWN_CALL, f"{target.python_type().__name__}.{name}")
+    raise Break(kind_of_foreign(target.python_type()), f"{target.python_type().__name__}.{name}")
 
 
 def _init(trace: Trace, target: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -42,7 +43,9 @@ def _init(trace: Trace, target: Value, args: list[Value], kwargs: dict[str, Valu
     elif (args or kwargs) and isinstance(target, Instance):
         raise raise_real(TypeError(f"{target.cls.__name__}() takes no arguments"))
     elif args or kwargs or not isinstance(target, Instance):
-        raise Break(UNKNOWN_CALL, f"{target.python_type().__name__}.__init__")
+        raise Break(
+            kind_of_foreign(target.python_type()), f"{target.python_type().__name__}.__init__"
+        )
     return NONE
 
 

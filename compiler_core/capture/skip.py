@@ -68,7 +68,8 @@ def _is_text_that_runs_once(code: CodeType) -> bool:
 
 
 def _is_ours(code: CodeType) -> bool:
-    return _lies_in(code.co_filename, _OURS) or code.co_filename.startswith("<cutaway ")
+    file = code.co_filename
+    return (_lies_in(file, _OURS) and not _lies_in(file, _EXAMPLES)) or file.startswith("<cutaway ")
 
 
 def _is_torch(code: CodeType) -> bool:
@@ -121,6 +122,7 @@ RULES = (
 ABOUT_LIBRARIES = frozenset(rule.reason for rule in RULES[:-2])
 
 _OURS = str(Path(__file__).resolve().parents[1])
+_EXAMPLES = f"{_OURS}/capture/break_examples"  # programs, to be compiled like the user's
 _STANDARD = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 
 

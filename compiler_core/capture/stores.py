@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from compiler_core.capture.breaks import AUTOGRAD, SIDE_EFFECT, Break, raise_real
+from compiler_core.capture.break_kinds.autograd import AUTOGRAD, REQUIRES_GRAD, STORAGE_SWAP
+from compiler_core.capture.break_kinds.objects import CLASS_WRITTEN, MODULE_CHANGED, TENSOR_WRITTEN
+from compiler_core.capture.breaks import SIDE_EFFECT, Break, raise_real
 from compiler_core.capture.instances import (
     EXCEPTION_FIELDS,
     MISSING,
@@ -37,11 +39,14 @@ if TYPE_CHECKING:
 __all__ = ["delete_attribute", "store_attribute", "store_plain"]
 
 
+_TENSOR_FIELDS = {"grad": AUTOGRAD, "requires_grad": REQUIRES_GRAD, "data": STORAGE_SWAP}
+
+
 def store_attribute(trace: Trace, target: Value, name: str, value: Value) -> None:
     """`target.name = value`. Raises Break, Raised."""
     target = trace.look(target)
     if isinstance(target, TensorValue):
-        raise Break(AUTOGRAD if name in ("grad", "requires_grad", "data") else SIDE_EFFECT, f"tensor.{name} is set")  # fmt: skip
+        raise Break(_TENSOR_FIELDS.get(name, TENSOR_WRITTEN), f"tensor.{name} is set")
     if isinstance(target, Cell) and name == "cell_contents":
         return trace.ledger.store_cell(target, value)
     if isinstance(target, FunctionValue):
@@ -110,7 +115,7 @@ def _store_on_module(trace: Trace, target: ObjectValue, name: str, value: Value)
     if target.real.__class__ not in (types.ModuleType, type):
         raise Break(SIDE_EFFECT, f"{target.describe()}.{name} is set")
     if isinstance(target.real, type):
-        raise Break(SIDE_EFFECT, f"the class attribute {target.describe()}.{name} is set")
+        raise Break(CLASS_WRITTEN, f" {target.describe()}.{name} is set")
     trace.ledger.store_attribute(target, name, value)
 
 
@@ -122,7 +127,7 @@ def _store_on_nn_module(trace: Trace, target: Value, name: str, value: Value) ->
     stores = target.real.__dict__
     is_special = issubclass(looked.python_type(), (torch.nn.Parameter, torch.nn.Module))
     if is_special or name in stores["_parameters"] or name in stores["_modules"]:
-        raise Break(SIDE_EFFECT, f"a parameter or submodule {name!r} is set")
+        raise Break(MODULE_CHANGED, f"{name!r} is set")
     found, _, _ = class_lookup(target.python_type(), name)
     if isinstance(found, property):
         return store_plain(trace, target, name, value)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from compiler_core.capture.breaks import SCALAR_READ, UNKNOWN_CALL, Break, raise_real
+from compiler_core.capture.break_kinds.values import TENSOR_TEXT
+from compiler_core.capture.breaks import UNKNOWN_CALL, Break, raise_real
 from compiler_core.capture.folding import NotConstant, payload
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import Constant
@@ -47,7 +48,7 @@ def text_of(trace: Trace, value: Value, function: str = "str") -> Value:
 
     value = trace.look(value)
     if isinstance(value, TensorValue):
-        raise Break(SCALAR_READ, "the text of a tensor")
+        raise Break(TENSOR_TEXT)
     dunder = "__str__" if function == "str" else "__repr__"
     functions: dict[str, Any] = {"str": str, "repr": repr, "ascii": ascii}
     if isinstance(value, (Instance, ObjectValue)):

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.breaks import ATTRIBUTE, AUTOGRAD, Break
+from compiler_core.capture.break_kinds.autograd import GRADIENT_READ
+from compiler_core.capture.breaks import ATTRIBUTE, Break
 from compiler_core.capture.instances import class_of, missing_attribute
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
@@ -46,7 +47,7 @@ def tensor_attribute(trace: Trace, value: TensorValue, name: str) -> Value:
     if name in _TENSORS:
         return trace.builder.call("call_function", getattr, [value, Constant(name)], {})
     if name in _AUTOGRAD:
-        raise Break(AUTOGRAD, f".{name} of a tensor")
+        raise Break(GRADIENT_READ, f".{name} of a tensor")
     own = getattr(value.real, "__dict__", {})
     if name in own:
         source = value.source.attr(name) if value.source else None

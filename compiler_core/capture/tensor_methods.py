@@ -6,6 +6,18 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture.break_kinds.autograd import REQUIRES_GRAD, STORAGE_SWAP, TENSOR_HOOKS
+from compiler_core.capture.break_kinds.calls import COPIES
+from compiler_core.capture.break_kinds.control_flow import TENSOR_ORDER
+from compiler_core.capture.break_kinds.tensors import DISTINCT, POSITIONS
+from compiler_core.capture.break_kinds.values import (
+    ADDRESS,
+    AS_LIST,
+    AS_NUMBER,
+    AS_NUMPY,
+    TENSOR_TEXT,
+    WHOLE_COMPARE,
+)
 from compiler_core.capture.breaks import (
     AUTOGRAD,
     DATA_SHAPE,
@@ -21,20 +33,30 @@ if TYPE_CHECKING:
 
 __all__ = ["refuse_method", "tensor_method"]
 
-_READS = ("item", "tolist", "numpy", "__bool__", "__int__", "__float__", "__index__", "__complex__", "is_nonzero",
-          "__repr__", "__str__", "__format__", "__array__", "__dlpack__", "__contains__", "__reversed__")  # fmt: skip
-_AUTOGRAD = ("backward", "register_hook", "requires_grad_", "retain_grad", "detach_", "register_post_accumulate_grad_hook",
-             "_set_grad", "set_", "resize_", "resize_as_")  # fmt: skip
-_SHAPES = ("nonzero", "masked_select", "unique", "unique_consecutive", "argwhere", "nonzero_static")
-_OUTSIDE = ("data_ptr", "storage", "untyped_storage", "storage_offset", "is_pinned", "share_memory_", "pin_memory", "is_shared", "map_", "apply_", "map2_",
-            "__reduce__", "__reduce_ex__", "__deepcopy__", "storage_type", "cuda", "xpu", "record_stream")  # fmt: skip
 _REFUSED = {
-    **dict.fromkeys(_READS, SCALAR_READ),
-    **dict.fromkeys(_AUTOGRAD, AUTOGRAD),
-    **dict.fromkeys(_SHAPES, DATA_SHAPE),
-    **dict.fromkeys(_OUTSIDE, UNKNOWN_CALL),
-    "__hash__": IDENTITY,
-}
+    name: kind
+    for kind, names in (
+        (SCALAR_READ, "item"),
+        (AS_LIST, "tolist __reversed__"),
+        (AS_NUMPY, "numpy __array__ __dlpack__"),
+        (AS_NUMBER, "__bool__ __int__ __float__ __index__ __complex__ is_nonzero"),
+        (TENSOR_TEXT, "__repr__ __str__ __format__"),
+        (TENSOR_ORDER, "__contains__"),
+        (WHOLE_COMPARE, "equal allclose"),
+        (AUTOGRAD, "backward"),
+        (TENSOR_HOOKS, "register_hook register_post_accumulate_grad_hook"),
+        (REQUIRES_GRAD, "requires_grad_ retain_grad detach_ _set_grad"),
+        (STORAGE_SWAP, "set_ resize_ resize_as_"),
+        (DATA_SHAPE, "masked_select"),
+        (POSITIONS, "nonzero argwhere nonzero_static"),
+        (DISTINCT, "unique unique_consecutive"),
+        (ADDRESS, "data_ptr storage untyped_storage storage_offset storage_type is_pinned share_memory_ pin_memory is_shared"),
+        (COPIES, "__reduce__ __reduce_ex__ __deepcopy__"),
+        (UNKNOWN_CALL, "map_ apply_ map2_ cuda xpu record_stream"),
+        (IDENTITY, "__hash__"),
+    )
+    for name in names.split()
+}  # fmt: skip
 
 
 def refuse_method(name: str) -> None:

@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from compiler_core.capture.breaks import DATA_SHAPE, SCALAR_READ, UNKNOWN_CALL, Break
+from compiler_core.capture.break_kinds.calls import NUMPY
+from compiler_core.capture.break_kinds.output import FILES
+from compiler_core.capture.break_kinds.tensors import DISTINCT, POSITIONS
+from compiler_core.capture.break_kinds.values import ADDRESS, AS_NUMBER, WHOLE_COMPARE
+from compiler_core.capture.breaks import DATA_SHAPE, Break
 from compiler_core.capture.tensor_methods import refuse_method
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
@@ -36,15 +40,12 @@ _BUILTINS = {
 #: Python functions that are one node each, by the module that they are written in
 _MODULES = ("torch.functional", "torch.nn.functional", "torch._tensor", "torch._VF", "torch._lowrank")  # fmt: skip
 _TENSOR_METHODS = (torch.Tensor, torch._C.TensorBase)
-_SHAPES = {
-    torch.nonzero,
-    torch.masked_select,
-    torch.unique,
-    torch.unique_consecutive,
-    torch.argwhere,
-}
-_READS = {torch.equal, torch.allclose, torch.is_nonzero}
-_OUTSIDE = {torch.from_numpy, torch.frombuffer, torch.from_file, torch.asarray}
+_REFUSED = {
+    torch.nonzero: POSITIONS, torch.argwhere: POSITIONS, torch.masked_select: DATA_SHAPE, torch.unique: DISTINCT,
+    torch.unique_consecutive: DISTINCT, torch.equal: WHOLE_COMPARE, torch.allclose: WHOLE_COMPARE,
+    torch.is_nonzero: AS_NUMBER, torch.from_numpy: NUMPY, torch.frombuffer: ADDRESS, torch.from_file: FILES,
+    torch.asarray: NUMPY,
+}  # fmt: skip
 
 
 def graph_call(
@@ -56,12 +57,8 @@ def graph_call(
         return _method_call(trace, real, method, args, kwargs)
     if not (_is_operation(real) or (_is_operator(real) and holds_tensor(trace, [*args, *kwargs.values()]))):  # fmt: skip
         return None
-    if real in _SHAPES:
-        raise Break(DATA_SHAPE, real.__name__)
-    if real in _READS:
-        raise Break(SCALAR_READ, real.__name__)
-    if real in _OUTSIDE:
-        raise Break(UNKNOWN_CALL, real.__name__)
+    if real in _REFUSED:
+        raise Break(_REFUSED[real], f"torch.{real.__name__}")
     return trace.builder.call("call_function", real, args, kwargs)
 
 

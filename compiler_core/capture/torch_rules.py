@@ -9,6 +9,9 @@ import torch.compiler
 import torch.overrides
 from torch.utils import _python_dispatch as python_dispatch
 
+from compiler_core.capture.break_kinds.autograd import CUSTOM_FUNCTION, INFERENCE
+from compiler_core.capture.break_kinds.calls import CHECKS
+from compiler_core.capture.break_kinds.output import SAVES
 from compiler_core.capture.breaks import AUTOGRAD, GLOBAL_STATE, UNKNOWN_CALL, Break
 from compiler_core.capture.comparisons import truth
 from compiler_core.capture.folding import NotConstant, payload
@@ -31,9 +34,9 @@ _JIT: Any = torch.jit
 
 folds(torch.finfo, torch.iinfo, torch.device, torch.promote_types, torch.can_cast)
 folds(torch.is_autocast_enabled, torch.get_autocast_dtype)  # guarded for every frame
-breaks(
-    AUTOGRAD, torch.autograd.grad, torch.autograd.backward, torch.inference_mode,
-)  # fmt: skip
+breaks(AUTOGRAD, torch.autograd.grad, torch.autograd.backward)
+breaks(INFERENCE, torch.inference_mode)
+breaks(SAVES, torch.save, torch.load)
 breaks(
     GLOBAL_STATE, torch.set_default_dtype, torch.set_default_device, torch.use_deterministic_algorithms,
     torch.manual_seed, torch.seed, torch.set_num_threads, torch.set_float32_matmul_precision, torch.autocast,
@@ -43,7 +46,7 @@ breaks(
 
 @rule(_APPLY)
 def _apply(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise Break(AUTOGRAD, "Function.apply")
+    raise Break(CUSTOM_FUNCTION, "Function.apply")
 
 
 def _states(value: Any, *functions: Any) -> None:
@@ -146,7 +149,7 @@ def _assert(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     from compiler_core.capture.breaks import raise_real
 
     if isinstance(trace.look(args[0]), TensorValue):
-        raise Break(UNKNOWN_CALL, "an assertion about a tensor's value")
+        raise Break(CHECKS, "torch._assert")
     if truth(trace, args[0]):
         return NONE
     try:
@@ -157,6 +160,8 @@ def _assert(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @rule(torch._check)
 def _check(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(trace.look(args[0]), TensorValue):
+        raise Break(CHECKS, "torch._check")
     if not truth(trace, args[0]):
-        raise Break(UNKNOWN_CALL, "torch._check of a condition that does not hold")
+        raise Break(CHECKS, "torch._check of a condition that does not hold")
     return NONE

@@ -12,7 +12,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from compiler_core.capture.breaks import AUTOGRAD, DATA_SHAPE, RANDOM, UNKNOWN_CALL, Break
+from compiler_core.capture.break_kinds.autograd import STORAGE_SWAP
+from compiler_core.capture.break_kinds.tensors import CUSTOM_WRITES, STRIDED_MEMORY
+from compiler_core.capture.breaks import DATA_SHAPE, RANDOM, Break
 from compiler_core.randomness import draws_numbers
 
 __all__ = ["Watch", "storage_of"]
@@ -90,7 +92,7 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if func._schema.name == "aten::as_strided":
             self._check_reach(*args, **kwargs)
         if func._schema.is_mutable and func.namespace not in ("aten", "prims"):
-            raise Break(UNKNOWN_CALL, f"{func}, a custom operator that writes to its arguments")
+            raise Break(CUSTOM_WRITES, str(func))
         if func._schema.is_mutable:
             self._note(func, args, kwargs)
         return func(*args, **kwargs)
@@ -98,11 +100,11 @@ class Watch(TorchDispatchMode):  # type: ignore[no-untyped-call]
     def _check_reach(self, tensor: torch.Tensor, *layout: Any, **named: Any) -> None:
         """Where an input begins in its memory, and how large that is, may differ on a later call."""
         if storage_of(tensor) in self._inputs or not _is_inside(tensor, *layout, **named):
-            raise Break(UNKNOWN_CALL, "as_strided reads the memory behind a tensor")
+            raise Break(STRIDED_MEMORY)
 
     def _note(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if func._schema.name in _REFUSED:
-            raise Break(AUTOGRAD, f"{_REFUSED[func._schema.name]} changes what a tensor is")
+            raise Break(STORAGE_SWAP, _REFUSED[func._schema.name])
         for index, argument in enumerate(func._schema.arguments):
             if argument.alias_info is None or not argument.alias_info.is_write:
                 continue

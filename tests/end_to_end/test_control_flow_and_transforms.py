@@ -88,14 +88,14 @@ def whole_jacobian(x: T) -> T:
 
 
 PROGRAMS: list[tuple[Callable[[T], T], str, str]] = [
-    (chooses, "CC140", "cond"),
-    (chooses_twice, "CC140", "cond"),
-    (repeats, "CC140", "while_loop"),
-    (batched, "CC141", "vmap"),
-    (slope, "CC141", "grad"),
-    (forward_slope, "CC141", "jvp"),
-    (other_weights, "CC141", "functional_call"),
-    (own_gradient, "CC118", "Function.apply"),
+    (chooses, "CC187", "cond"),
+    (chooses_twice, "CC187", "cond"),
+    (repeats, "CC187", "while_loop"),
+    (batched, "CC166", "vmap"),
+    (slope, "CC166", "grad"),
+    (forward_slope, "CC166", "jvp"),
+    (other_weights, "CC166", "functional_call"),
+    (own_gradient, "CC180", "Function.apply"),
     (whole_jacobian, "CC118", "jacobian"),
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from compiler_core.capture.break_kinds.control_flow import COROUTINE
 from compiler_core.capture.breaks import OPCODE, Break, Raised
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.generators import send
@@ -46,4 +47,6 @@ def send_(frame: SymbolicFrame, i: Instruction) -> None:
 
 @handles("GET_AWAITABLE", "CLEANUP_THROW")
 def unsupported(frame: SymbolicFrame, i: Instruction) -> None:
-    raise Break(OPCODE, "await" if i.op == "GET_AWAITABLE" else "throw() into a yield from")
+    if i.op == "GET_AWAITABLE":
+        raise Break(COROUTINE)
+    raise Break(OPCODE, "throw() into a yield from")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from compiler_core.capture.break_kinds.objects import CLASS_MADE
 from compiler_core.capture.breaks import OPCODE, Break, Raised, raise_real
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.global_names import global_value, imported
@@ -62,7 +63,7 @@ def load_closure(frame: SymbolicFrame, i: Instruction) -> None:
 @handles("LOAD_DEREF", "LOAD_CLASSDEREF")
 def load_deref(frame: SymbolicFrame, i: Instruction) -> None:
     if i.op == "LOAD_CLASSDEREF":
-        raise Break(OPCODE, "a class body")
+        raise Break(CLASS_MADE)
     content = frame.cells[i.arg].content
     if content is None:
         raise _raise(_empty_cell(frame.code, i.arg))
@@ -128,5 +129,6 @@ def load_assertion_error(frame: SymbolicFrame, i: Instruction) -> None:
 
 @handles("LOAD_BUILD_CLASS", "STORE_NAME", "DELETE_GLOBAL", "UNSUPPORTED")
 def unsupported(frame: SymbolicFrame, i: Instruction) -> None:
-    reasons = {"LOAD_BUILD_CLASS": "a class statement", "UNSUPPORTED": str(i.arg)}
-    raise Break(OPCODE, reasons.get(i.op, i.op))
+    if i.op == "LOAD_BUILD_CLASS":
+        raise Break(CLASS_MADE)
+    raise Break(OPCODE, str(i.arg) if i.op == "UNSUPPORTED" else i.op)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from compiler_core.capture.break_kinds.control_flow import TENSOR_LOGIC
+from compiler_core.capture.breaks import Break
 from compiler_core.capture.comparisons import compare, contains, is_same, truth
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.handlers.table import handles
 from compiler_core.capture.operators import binary, unary
 from compiler_core.capture.values.constant import Constant
+from compiler_core.capture.values.tensor import TensorValue
 from compiler_core.stages import Instruction
 
 
@@ -47,13 +50,14 @@ def unary_op(frame: SymbolicFrame, i: Instruction) -> None:
 
 @handles("UNARY_NOT")
 def unary_not(frame: SymbolicFrame, i: Instruction) -> None:
-    frame.push(Constant(not truth(frame.trace, frame.pop())))
+    value = frame.pop()
+    if isinstance(value, TensorValue):
+        raise Break(TENSOR_LOGIC)
+    frame.push(Constant(not truth(frame.trace, value)))
 
 
 @handles("TO_BOOL")
 def to_bool(frame: SymbolicFrame, i: Instruction) -> None:
     """A tensor stays as it is: the jump that follows branches on it."""
-    from compiler_core.capture.values.tensor import TensorValue
-
     value = frame.pop()
     frame.push(value if isinstance(value, TensorValue) else Constant(truth(frame.trace, value)))
