@@ -13,7 +13,7 @@ from typing import Any
 
 from torch import fx
 
-from compiler_core.capture import captured_elsewhere, first_span
+from compiler_core.capture import captured_elsewhere, first_span, read_before
 from compiler_core.counters import counters
 from compiler_core.graph_code import GraphCode, first_call, graph_code
 from compiler_core.interception import HOOK, SESSION, compiling
@@ -60,7 +60,22 @@ def _compiled(captured: Captured, request: Request) -> GraphCode:
         call = HOOK.opaque(graph_code(captured, request, Context(request.options, recorder)))
         log_version(version)
         first: GraphCode = HOOK.opaque(first_call(call, {}, captured.name, recorder))
-        return first
+        return _reading(first, read_before(captured))
+
+
+def _reading(call: GraphCode, floats: Sequence[int]) -> GraphCode:
+    """`call` on arguments of which some are tensors that hold a Python float."""
+    if not floats:
+        return call
+
+    def reading(*inputs: Any) -> Any:
+        values = list(inputs)
+        for number in floats:
+            values[number] = values[number].item()
+        return call(*values)
+
+    opaque: GraphCode = HOOK.opaque(reading)
+    return opaque
 
 
 def _left_to_eager(graph: fx.GraphModule, name: str, error: Exception) -> GraphCode:

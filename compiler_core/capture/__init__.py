@@ -17,6 +17,7 @@ __all__ = [
     "captured_elsewhere",
     "compile_guards",
     "first_span",
+    "read_before",
 ]
 
 _WHERE = {
@@ -24,6 +25,7 @@ _WHERE = {
     "capture_frame": "compiler_core.capture.frame_capture",
     "captured_elsewhere": "compiler_core.capture.from_graph",
     "first_span": "compiler_core.capture.from_graph",
+    "read_before": "compiler_core.capture.from_graph",
     "assemble": "compiler_core.capture.replacement",
     "compile_guards": "compiler_core.capture.replacement",
     "CannotCapture": "compiler_core.capture.breaks",

@@ -4,6 +4,8 @@ In: a graph module of torch calls, as `torch.compile` gives it to a backend, and
 a `Captured` without guards, effects or replacement, since the other side keeps those. Values and
 symbols are those of the other capture's fake mode, so that guards which the stages add are its own.
 The one instruction that a node comes from is read from its stack trace: a line of each frame.
+
+torch passes a float that changes as a tensor and reads it in the graph; here it is an argument itself.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from compiler_core.errors import InternalError, register
 from compiler_core.provenance import Handle, Instruction, Span
 from compiler_core.stages import Captured, GraphInput
 
-__all__ = ["captured_elsewhere", "first_span"]
+__all__ = ["captured_elsewhere", "first_span", "read_before"]
 
 UNKNOWN_GRAPH = register(
     "CC190",
@@ -47,6 +49,7 @@ def captured_elsewhere(graph: fx.GraphModule, examples: Sequence[Any], name: str
     for node in graph.graph.nodes:
         _check(node)
     ours = fx.GraphModule({}, copy.deepcopy(graph.graph))
+    _take_floats(ours.graph)
     instructions: dict[Handle, Instruction] = {}
     placeholders = ours.graph.find_nodes(op="placeholder")
     for node, example in zip(placeholders, examples, strict=True):
@@ -65,6 +68,12 @@ def captured_elsewhere(graph: fx.GraphModule, examples: Sequence[Any], name: str
     )  # fmt: skip
 
 
+def read_before(captured: Captured) -> tuple[int, ...]:
+    """Positions of the inputs that come as tensors of one element and are taken as Python floats."""
+    values = enumerate(i.value for i in captured.inputs)
+    return tuple(n for n, value in values if isinstance(value, torch.SymFloat))
+
+
 def first_span(captured: Captured) -> Span | None:
     """Where the user's program first calls something of the graph."""
     spans = (i.span for i in captured.instructions.values() if i.span is not None)
@@ -76,6 +85,18 @@ def _check(node: fx.Node) -> None:
         raise InternalError(UNKNOWN_GRAPH, f"{node.name} is a {node.op} of {node.target!r}")
     if node.op == "placeholder" and "example_value" not in node.meta:
         raise InternalError(UNKNOWN_GRAPH, f"{node.name} has no fake value")
+
+
+def _take_floats(graph: fx.Graph) -> None:
+    """`item = l_s_.item()` of an input that nothing else reads: the input is the float."""
+    for node in graph.find_nodes(op="placeholder"):
+        reads = list(node.users)
+        values = [read.meta.get("example_value") for read in reads if read.target == "item"]
+        if len(reads) != 1 or not isinstance(values[0] if values else None, torch.SymFloat):
+            continue
+        node.meta["example_value"] = values[0]
+        reads[0].replace_all_uses_with(node)
+        graph.erase_node(reads[0])
 
 
 def _value(node: fx.Node) -> Any:

@@ -49,7 +49,7 @@ def test_the_distribution_registers_it():
     assert cc.stats().graphs == 1 and cc.stats().fallbacks == 0
 
 
-@pytest.mark.parametrize("dynamic", [None, False])
+@pytest.mark.parametrize("dynamic", [None, True, False])
 def test_a_training_step_for_three_batches(dynamic):
     torch.manual_seed(0)
     eager = Net()
@@ -79,6 +79,17 @@ def test_sizes_and_integers_are_symbols_where_torch_makes_them_so():
         x = torch.randn(rows, 6)
         torch.testing.assert_close(g(x, n), f(x, n))
     assert cc.stats().graphs == 1 and cc.stats().fallbacks == 0
+
+
+def test_floats_that_change_are_arguments():
+    def f(x, scale):
+        return torch.nn.functional.softplus(x * scale) + scale
+
+    g = compiled(f)
+    for scale in (0.5, 1.5, -2.0, float("inf")):
+        x = torch.rand(5, dtype=torch.float32) + 0.1
+        torch.testing.assert_close(g(x, scale), f(x, scale))
+    assert cc.stats().graphs == 2 and cc.stats().fallbacks == 0
 
 
 def test_written_inputs_and_a_graph_break():
