@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from compiler_core.capture.break_kinds.autograd import AUTOGRAD, CHECKPOINT
+from compiler_core.capture.break_kinds.autograd import AUTOGRAD, CHECKPOINT, INFERENCE
 from compiler_core.capture.break_kinds.calls import (
     CLOCK,
     COMPILED,
@@ -58,6 +58,7 @@ _NOT_FOLLOWED: dict[str, Kind] = {
     **_rows(NUMPY, "numpy"),
     **_rows(DISABLED, "compiler_core", "explorer"),
     **_rows(AUTOGRAD, "torch.autograd"),
+    **_rows(INFERENCE, "torch.autograd.grad_mode"),
     **_rows(CHECKPOINT, "torch.utils.checkpoint"),
     **_rows(CONTROL_FLOW, "torch._higher_order_ops"),
     **_rows(TRANSFORM, "torch._functorch", "torch.func"),
@@ -108,7 +109,7 @@ def kind_of_foreign(real: Any) -> Kind:
     makers = (real, owner, type(owner), type(real))
     modules = (getattr(maker, "__module__", None) for maker in makers)
     for module in modules:
-        if isinstance(module, str) and (kind := _longest(module, _NOT_FOLLOWED | _IN_C)):
+        if isinstance(module, str) and (kind := kind_of_module(module) or _longest(module, _IN_C)):
             return kind
     return _longest(getattr(owner, "__name__", None) or "", _IN_C) or UNKNOWN_CALL
 

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler_core.capture.break_examples import control_flow, output, values
+from compiler_core.capture.break_examples import (
+    autograd,
+    calls,
+    control_flow,
+    objects,
+    output,
+    tensors,
+    values,
+)
 from compiler_core.capture.break_examples.example import Example
 
 __all__ = ["CatalogueRow", "catalogue", "examples"]
 
-_THEMES = (control_flow, values, output)
+_THEMES = (control_flow, values, tensors, output, calls, objects, autograd)
 
 
 @dataclass(frozen=True, slots=True)
