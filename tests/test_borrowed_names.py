@@ -29,7 +29,7 @@ BORROWED = {
         torch._C._DisableAutocast torch._C._autograd._get_sequence_nr torch._C._is_any_autocast_enabled
         torch._decomp.decomposition_table torch._dispatch.python.enable_python_dispatcher
         torch._from_functional_tensor torch._sync
-        torch._subclasses.fake_tensor.FakeTensor torch._subclasses.fake_tensor.FakeTensorMode
+        torch._subclasses.fake_tensor.FakeTensor
         torch._subclasses.functional_tensor.FunctionalTensor.to_functional
         torch._subclasses.functional_tensor.FunctionalTensorMode
         torch.fx.experimental.proxy_tensor.disable_proxy_modes_tracing
@@ -40,6 +40,7 @@ BORROWED = {
     "autodiff/functionalise.py": "torch.utils._pytree.tree_leaves",
     "autodiff/tidy.py": "torch.utils._pytree.tree_leaves",
     "autodiff/vocabulary.py": "torch._ops.OpOverload",
+    "eager_layouts.py": "torch._subclasses.fake_tensor.FakeTensorMode",
     "capture/frame_capture.py": """
         torch._C._functorch.peek_interpreter_stack torch._C._len_torch_dispatch_stack
         torch._C._len_torch_function_stack torch._C._set_grad_enabled""",
@@ -47,7 +48,6 @@ BORROWED = {
         torch._dispatch.python.enable_python_dispatcher
         torch._ops.OpOverload torch._ops.OpOverloadPacket
         torch.utils._pytree.tree_leaves
-        torch._subclasses.fake_tensor.FakeTensorMode
         torch.fx.experimental.symbolic_shapes.DimDynamic.DYNAMIC
         torch.fx.experimental.symbolic_shapes.DimDynamic.STATIC
         torch.fx.experimental.symbolic_shapes.ShapeEnv

@@ -4,7 +4,7 @@ In: nothing. Out: the names, each with what it is used for. `tests/autodiff/test
 loudly when a torch version moves or changes one. Importing this module is cheap; *constructing* a
 FakeTensorMode is what loads the slow parts of torch (about 1.5 s, once a process).
 
-    FakeTensor, FakeTensorMode      tensors with shapes and no data
+    FakeTensor                      tensors with shapes and no data
     FunctionalTensor(Mode)          removes in-place operators below autograd, above the tracer
     make_fx, get_proxy_mode         records ATen operators as an FX graph
     enable_python_dispatcher        Python decompositions and symbolic shapes inside the dispatcher
@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch._decomp import decomposition_table
 from torch._dispatch.python import enable_python_dispatcher
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import FakeTensor
 from torch._subclasses.functional_tensor import FunctionalTensor, FunctionalTensorMode
 from torch.fx.experimental.proxy_tensor import (
     disable_proxy_modes_tracing,
@@ -32,7 +32,7 @@ from torch.fx.experimental.proxy_tensor import (
 from compiler_core.ir.index import from_sympy
 
 __all__ = [
-    "FakeTensor", "FakeTensorMode", "FunctionalTensor", "FunctionalTensorMode", "add_placeholder",
+    "FakeTensor", "FunctionalTensor", "FunctionalTensorMode", "add_placeholder",
     "autocast_off", "autocast_state", "decomposition_table", "enable_python_dispatcher", "is_wrapped", "make_fx",
     "newest_node", "node_sequence", "sequence_number", "symbol_text", "to_functional", "tracer_graph", "unwrap",
 ]  # fmt: skip

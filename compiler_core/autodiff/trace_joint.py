@@ -28,6 +28,7 @@ from compiler_core.autodiff.refusals import (
     TRACE_FAILED,
     refuse,
 )
+from compiler_core.eager_layouts import EagerLayouts
 from compiler_core.errors import CutawayError
 from compiler_core.options import Context
 from compiler_core.provenance import Origins, union
@@ -260,7 +261,7 @@ def _fake_mode(captured: Captured, given: Sequence[Any]) -> Any:
     for value in given:
         if isinstance(value, borrowed.FakeTensor):
             return value.fake_mode
-    return borrowed.FakeTensorMode(shape_env=captured.shape_env)
+    return EagerLayouts(shape_env=captured.shape_env)
 
 
 def _is_leaf(node: fx.Node) -> bool:

@@ -51,6 +51,7 @@ from compiler_core.capture.values.containers import DictValue, ListValue, TupleV
 from compiler_core.capture.values.objects import ObjectValue
 from compiler_core.capture.values.tensor import SymbolicNumber, TensorValue
 from compiler_core.capture.watch import Watch, storage_of
+from compiler_core.eager_layouts import EagerLayouts
 from compiler_core.stages import GraphInput
 
 if TYPE_CHECKING:
@@ -83,9 +84,7 @@ class GraphBuilder:
         self.shape_env = ShapeEnv(
             duck_shape=False, allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False
         )
-        self.fake_mode = fake_tensor.FakeTensorMode(
-            shape_env=self.shape_env, allow_non_fake_inputs=False
-        )
+        self.fake_mode = EagerLayouts(shape_env=self.shape_env, allow_non_fake_inputs=False)
         self.inputs: list[Input] = []
         self.sizes = Sizes(self.graph, number_input=self._number_input)
         self.written: set[int] = set()
