@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from compiler_core.capture.wrapped_floats import take_floats
 from compiler_core.errors import InternalError, register
 from compiler_core.provenance import Handle, Instruction, Span
 from compiler_core.stages import Captured, GraphInput
@@ -43,17 +44,19 @@ _FRAME = re.compile(
 def captured_elsewhere(graph: fx.GraphModule, examples: Sequence[Any], name: str) -> Captured:
     """The graph with our metadata on its nodes; `graph` itself stays as it is.
 
+    A float that torch.compile wrapped in a tensor is a float in it (`wrapped_floats.py`).
+
     examples: one per placeholder; tensors tell what requires grad and is a leaf at entry.
     Raises InternalError (CC190) for a graph that holds modules or tensors itself, or no fake values.
     """
     for node in graph.graph.nodes:
         _check(node)
     ours = fx.GraphModule({}, copy.deepcopy(graph.graph))
-    _take_floats(ours.graph)
+    take_floats(ours.graph)
     instructions: dict[Handle, Instruction] = {}
     placeholders = ours.graph.find_nodes(op="placeholder")
     for node, example in zip(placeholders, examples, strict=True):
-        if isinstance(example, torch.Tensor):
+        if isinstance(node.meta["example_value"], torch.Tensor):
             node.meta["requires_grad"] = example.requires_grad
             node.meta["is_leaf"] = example.is_leaf
     for number, node in enumerate(ours.graph.nodes):
@@ -85,18 +88,6 @@ def _check(node: fx.Node) -> None:
         raise InternalError(UNKNOWN_GRAPH, f"{node.name} is a {node.op} of {node.target!r}")
     if node.op == "placeholder" and "example_value" not in node.meta:
         raise InternalError(UNKNOWN_GRAPH, f"{node.name} has no fake value")
-
-
-def _take_floats(graph: fx.Graph) -> None:
-    """`item = l_s_.item()` of an input that nothing else reads: the input is the float."""
-    for node in graph.find_nodes(op="placeholder"):
-        reads = list(node.users)
-        values = [read.meta.get("example_value") for read in reads if read.target == "item"]
-        if len(reads) != 1 or not isinstance(values[0] if values else None, torch.SymFloat):
-            continue
-        node.meta["example_value"] = values[0]
-        reads[0].replace_all_uses_with(node)
-        graph.erase_node(reads[0])
 
 
 def _value(node: fx.Node) -> Any:

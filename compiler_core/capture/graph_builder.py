@@ -191,7 +191,7 @@ class GraphBuilder:
 
     def _checks_range(self, target: Any, args: Sequence[Value]) -> bool:
         """An integer tensor is filled: eager raises for a float that its type does not hold."""
-        if not any(word in _name(target) for word in _FILLS):
+        if not may_check_range(target):
             return False
         tensors = [v for v in map(self.trace.look, args) if isinstance(v, TensorValue)]
         return bool(tensors) and not tensors[0].fake.dtype.is_floating_point
@@ -449,6 +449,11 @@ def decides_shape(target: Any) -> bool:
     if isinstance(target, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
         return not str(target).startswith("aten.")
     return _name(target).startswith(_SHAPED_BY_FLOATS)
+
+
+def may_check_range(target: Any) -> bool:
+    """Whether eager may raise for a float that an integer tensor does not hold."""
+    return any(word in _name(target) for word in _FILLS)
 
 
 def _placeholder_name(source: Source) -> str:

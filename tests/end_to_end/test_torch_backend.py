@@ -156,3 +156,44 @@ def test_our_capture_takes_backends_of_torch(name):
         got, want = (torch.autograd.grad(out.sum(), x)[0] for out in (found, expected))
         torch.testing.assert_close(got, want)
     assert cc.stats().graphs >= 1 and cc.stats().fallbacks == 0
+
+
+FLOATS = {
+    "scale": (lambda x, a: x * a + x.shape[0], 2),
+    "of integers": (lambda x, a: (x * 10).int() * a, 2),
+    "arithmetic": (lambda x, a: x * (a * 2 + 1) / (a - 7), 2),
+    "alpha": (lambda x, a: torch.add(x, x, alpha=a), 2),
+    "power": (lambda x, a: x.abs() ** a, 2),
+    "returned": (lambda x, a: (x * a, a * 2), 2),
+    "cut to an integer": (lambda x, a: x * int(a * 10), 4),
+    "rounded": (lambda x, a: x * round(a, 1), 4),
+    "decides a size": (lambda x, a: torch.arange(0, 10 * a, 0.5).sum() + x, 4),
+    "checked": (lambda x, a: x.clamp(-a, a), 4),
+}
+
+
+@pytest.mark.parametrize("name", FLOATS)
+def test_a_float_that_changes_becomes_an_argument_or_is_guarded(name):
+    f, graphs = FLOATS[name]
+    call = compiled(f)
+    for a in (0.1, 0.2, 0.3, 0.7):
+        x = torch.randn(4, requires_grad=True)
+        twin = x.detach().clone().requires_grad_()
+        ours, eagers = call(twin, a), f(x, a)
+        torch.testing.assert_close(ours, eagers)
+        first, eager_first = (r[0] if isinstance(r, tuple) else r for r in (ours, eagers))
+        if eager_first.requires_grad:
+            first.sum().backward(), eager_first.sum().backward()
+            torch.testing.assert_close(twin.grad, x.grad)
+    assert cc.stats().graphs == graphs and cc.stats().fallbacks == 0
+
+
+def test_a_float_of_zero_or_infinity_is_compiled_in():
+    def f(x, a):
+        return torch.where(x > a, x * a, a)
+
+    call = compiled(f)
+    for a in (1.0, 0.0, 2.0, float("inf"), -0.0, 3.0):
+        x = torch.randn(5)
+        torch.testing.assert_close(call(x, a), f(x, a), equal_nan=True)
+    assert cc.stats().fallbacks == 0
