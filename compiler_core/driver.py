@@ -25,6 +25,7 @@ from compiler_core.counters import counters
 from compiler_core.errors import CATALOGUE, NO_CAPTURE, GraphBreakError
 from compiler_core.frame_memory import FrameMemory, memory_of
 from compiler_core.graph_code import first_call, graph_code
+from compiler_core.guard_words import spoken
 from compiler_core.logs import log_version
 from compiler_core.options import Context
 from compiler_core.prediction import closest_failures, is_of
@@ -148,7 +149,7 @@ def _limit_reached(
     reason = f"{name} was compiled {count} times, the limit; from now on it runs in eager"
     if not memory.is_limit_told:
         memory.is_limit_told = True
-        what = f"{reason}. Last: {_why_compiled(view, entries)}. {_LIMIT_HINT}"
+        what = f"{reason}. Last: {spoken(_why_compiled(view, entries))}. {_LIMIT_HINT}"
         recorder.decide("limit", {f"frame:{name}"}, "eager", what)
         warnings.warn_explicit(what, RuntimeWarning, code.co_filename, code.co_firstlineno)
     return SkipOnce(reason)

@@ -19,7 +19,7 @@ __all__ = ["Explanation", "why_nothing"]
 _WIDTH = 100  # columns; a longer line goes on below
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Explanation:
     """Facts of the compiles that one call caused. `graphs` counts graphs that ran.
 
@@ -60,6 +60,8 @@ class Explanation:
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    __repr__ = __str__  # at the end of a notebook's cell nobody wrote print
 
     def _lines(self) -> Iterator[str]:
         yield (

@@ -15,6 +15,7 @@ from typing import Any
 from compiler_core.capture.frames import Entry
 from compiler_core.capture.guard_explain import BEHIND, sentence
 from compiler_core.frame_memory import memory_of
+from compiler_core.guard_words import spoken
 from compiler_core.request import ACTIVE, Request
 from compiler_core.stages import GuardRow
 
@@ -29,10 +30,10 @@ class Failure:
     actual: str
 
     def __str__(self) -> str:
-        return sentence(self.row, self.actual)
+        return spoken(sentence(self.row, self.actual))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Prediction:
     """What a call would do; true if it would compile.
 
@@ -52,11 +53,15 @@ class Prediction:
         if self.left:
             return f"runs in eager: {self.left}"
         if not self.would_compile:
-            return f"runs one of {self.entries} compiled versions"
+            return f"runs a compiled version ({self.entries} in all)"
         if not self.entries:
             return "compiles: nothing was compiled yet"
-        count = f"none of {self.entries} versions fits; the closest fails at"
-        return "\n".join([f"compiles: {count}", *(f"  {failure}" for failure in self.failures)])
+        which = "the one version does not fit: it"
+        if self.entries > 1:
+            which = f"none of the {self.entries} versions fits: the closest"
+        return "\n".join([f"compiles: {which} fails at", *(f"  {row}" for row in self.failures)])
+
+    __repr__ = __str__
 
 
 def is_of(entry: Entry, request: Request) -> bool:

@@ -51,9 +51,9 @@ class StageRecord:
     part: str
     target: str
     language: str  # "python", "bytecode", "ir", "triton", "cpp", "ttir", "ptx", "sass" …
-    text: str
+    text: str = field(repr=False)
     digest: str
-    items: list[Item] = field(default_factory=list)
+    items: list[Item] = field(default_factory=list, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +105,12 @@ class Version:
 
     name: str  # "f/0"
     reason: str  # why it was compiled: FIRST_CALL, or the guard that failed
-    stages: list[StageRecord] = field(default_factory=list)
-    guards: list[dict[str, Any]] = field(default_factory=list)
-    decisions: list[Decision] = field(default_factory=list)
-    timings: list[Timing] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    rewrites: list[Rewrite] = field(default_factory=list)
+    stages: list[StageRecord] = field(default_factory=list, repr=False)
+    guards: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    decisions: list[Decision] = field(default_factory=list, repr=False)
+    timings: list[Timing] = field(default_factory=list, repr=False)
+    steps: list[Step] = field(default_factory=list, repr=False)
+    rewrites: list[Rewrite] = field(default_factory=list, repr=False)
 
     def stage(self, name: str, part: str = "", target: str = "") -> StageRecord:
         """The record of a stage. Raises KeyError with the names that exist."""
@@ -128,7 +128,7 @@ class Frame:
     name: str
     file: str
     first_line: int
-    source: str
+    source: str = field(repr=False)
     versions: list[Version] = field(default_factory=list)
     skipped: str = ""  # why nothing was compiled, if so
 
@@ -170,6 +170,9 @@ class Recorder:
         ] = {}  # live stage values by version name; never serialised
         self._version: Version | None = None
         self._phases: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<Recorder of {', '.join(self.compilations) or 'nothing yet'}>"
 
     @contextmanager
     def version(

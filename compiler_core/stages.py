@@ -46,6 +46,14 @@ class Printed:
     def __str__(self) -> str:
         return self.text()
 
+    def __repr__(self) -> str:
+        """One line: a stage's fields hold graphs and programs, whose texts are long."""
+        return f"<{type(self).__name__}: {len(self.text().splitlines())} lines, shown by print>"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython shows of a value that ends a cell: the text."""
+        printer.text(self.text())
+
     def digest(self) -> str:
         return digest_of(self.text())
 
@@ -129,7 +137,7 @@ class BreakInfo:
     resumes: tuple[str, ...]  # names of the resume functions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Captured(Printed):
     """A frame, or its prefix up to a graph break, as an FX graph of torch calls.
 
@@ -164,7 +172,7 @@ class Captured(Printed):
 # ---------------------------------------------------------------------------------- autodiff
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Joint(Printed):
     """Forward and backward in one functional ATen graph.
 
@@ -206,7 +214,7 @@ class Saved:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Partitioned(Printed):
     """The joint graph cut in two.
 
@@ -239,7 +247,7 @@ class Partitioned(Printed):
 # ---------------------------------------------------------------------------------- lower, fuse
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Lowered(LoopProgram):
     """One graph (`part` is "forward" or "backward") in the loop IR: a nest per operator, library calls."""
 
@@ -265,7 +273,7 @@ class Kernel:
     members: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Fused(LoopProgram):
     """The program after fusion: its nests are kernels, in execution order; and the buffer plan.
 
@@ -324,7 +332,7 @@ class HostProgram:
     line_origins: tuple[Origins, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Generated(Printed):
     """Kernels and the host program of one graph for one target."""
 
@@ -359,7 +367,7 @@ class Artifact:
     lines: tuple[ArtifactLine, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Built(Printed):
     """Runnable code of one graph for one target.
 

@@ -48,7 +48,7 @@ class Plan:
     sizes: SizeGuards | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FrameCapture(Captured):
     """A `Captured` with the plan that `assemble` follows."""
 

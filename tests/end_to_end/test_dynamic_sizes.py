@@ -106,7 +106,7 @@ def test_at_the_recompile_limit_one_message_then_eager_and_right():
             assert torch.equal(compiled(x, name), by_name(x, name))
     (message,) = messages
     text = str(message.message)
-    assert text.startswith("by_name was compiled 3 times, the limit") and "L['name']" in text
+    assert text.startswith("by_name was compiled 3 times, the limit") and "Last: name (" in text
     assert "recompile_limit" in text
     assert message.lineno == by_name.__code__.co_firstlineno
 

@@ -9,6 +9,7 @@ import textwrap
 import pytest
 import torch
 from agreement import STRICT, compiling
+from IPython.lib.pretty import pretty
 from programs import Layer, printing, wave
 
 import compiler_core as cc
@@ -172,3 +173,24 @@ assert found.skipped == () and len(found.breaks) == 1, found
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_values_that_end_a_notebook_cell_are_short_or_their_text():
+    x, y = torch.randn(2, 5)
+    explained = cc.explain(wave)(x, y)
+    assert repr(explained) == str(explained)
+    with cc.record(explore=True) as recorder:
+        compiled = cc.compile(wave, options=STRICT)
+        compiled(x, y)
+    assert repr(compiled.would_recompile(x, y)) == "runs a compiled version (1 in all)"
+    assert repr(compiled.would_recompile(x.double(), y)).startswith(
+        "compiles: the one version does"
+    )
+    assert repr(recorder) == "<Recorder of wave/0>" and len(repr(recorder.recording)) < 1000
+    code = recorder.compilations["wave/0"]
+    part = code.part("forward")
+    stages = code.captured, code.joint, code.partitioned, part.lowered, part.fused, part.generated
+    for value in (*stages, part.built):
+        count = len(str(value).splitlines())
+        assert repr(value) == f"<{type(value).__name__}: {count} lines, shown by print>"
+        assert pretty(value) == str(value)
