@@ -89,6 +89,8 @@ def _module_member(trace: Trace, value: ObjectValue, name: str) -> Value:
     if source is None and value.real is sys and name in _STREAMS:  # also a library asks anew
         source = module("sys").attr(name)
     members = value.real.__dict__
+    if trace.ledger.is_global_deleted(members, name):
+        raise Break(ATTRIBUTE, f"{name} of module {value.real.__name__}, deleted before")
     if name not in members:
         if not hasattr(value.real, "__getattr__") and not hasattr(value.real, name):
             text = f"module {value.real.__name__!r} has no attribute {name!r}"

@@ -23,6 +23,7 @@ from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.functions import (
     BoundRule,
     FunctionValue,
+    Getter,
     GradMode,
     MethodValue,
     Partial,
@@ -52,6 +53,10 @@ def call(trace: Trace, callee: Value, args: list[Value], kwargs: dict[str, Value
         case Partial():
             merged = {**callee.keywords, **kwargs}
             return call(trace, callee.function, [*callee.args, *args], merged)
+        case Getter():
+            from compiler_core.capture.getters import call_getter
+
+            return call_getter(trace, callee, args, kwargs)
         case GradMode():
             raise Break(UNKNOWN_CALL, "a grad mode used as a decorator inside")
         case Instance():

@@ -54,6 +54,7 @@ class Ledger:
     _globals: dict[tuple[int, str], Value] = field(default_factory=dict)
     _latest: dict[tuple[Any, ...], Entry] = field(default_factory=dict)
     _written: dict[int, Value] = field(default_factory=dict)
+    _on_classes: dict[tuple[int, str], Value] = field(default_factory=dict)
 
     # ------------------------------------------------------------------ recording
 
@@ -107,11 +108,20 @@ class Ledger:
     def is_deleted(self, value: Value, name: str) -> bool:
         return self._attributes.get((id(value), name)) is _DELETED
 
+    def on_class(self, cls: type, name: str) -> Value | None:
+        """What the trace wrote to an attribute of this very class."""
+        return self._on_classes.get((id(cls), name))
+
+    def has_class_writes(self) -> bool:
+        return bool(self._on_classes)
+
     def store_attribute(
         self, target: ObjectValue, name: str, value: Value, raw: bool = False
     ) -> None:
         """`target.name = value` on an outside object; `raw`: past the class's own `__setattr__`."""
         self._attributes[id(target), name] = value
+        if isinstance(target.real, type):
+            self._on_classes[id(target.real), name] = value
         if isinstance(target.real, types.ModuleType):
             self._globals[id(target.real.__dict__), name] = value
         place = ("attribute", id(target), name)
@@ -142,7 +152,12 @@ class Ledger:
             self._add("cell", lambda r: f"{r(cell)}.cell_contents = {r(value)}", (cell, value), cell, ("cell", id(cell)))  # fmt: skip
 
     def global_(self, globals_: dict[str, Any], name: str) -> Value | None:
-        return self._globals.get((id(globals_), name))
+        """What the trace wrote to a global; None if it wrote nothing, or deleted it."""
+        written = self._globals.get((id(globals_), name))
+        return None if written is _DELETED else written
+
+    def is_global_deleted(self, globals_: dict[str, Any], name: str) -> bool:
+        return self._globals.get((id(globals_), name)) is _DELETED
 
     def store_global(self, frame: SymbolicFrame, name: str, value: Value) -> None:
         """`global name; name = value`."""
@@ -154,6 +169,14 @@ class Ledger:
             return
         module = self._globals_of(frame)
         self._add("global", lambda r: f"{module.expr()}[{name!r}] = {r(value)}", (value,), None, place)  # fmt: skip
+
+    def delete_global(self, frame: SymbolicFrame, name: str) -> None:
+        """`global name; del name`, of one that exists."""
+        self._globals[id(frame.globals), name] = _DELETED
+        self._latest.pop(("global", id(frame.globals), name), None)
+        is_own = frame.globals is self.trace.view.globals
+        scope = "globals()" if is_own else self._globals_of(frame).expr()
+        self._add("global", lambda r: f"del {scope}[{name!r}]", ())
 
     def _globals_of(self, frame: SymbolicFrame) -> Source:
         return self.trace.inject(frame.globals, "globals")

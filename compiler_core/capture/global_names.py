@@ -24,12 +24,15 @@ def global_value(frame: SymbolicFrame, name: str) -> Value:
     written = trace.ledger.global_(frame.globals, name)
     if written is not None:
         return written
-    if name in frame.globals:
+    is_deleted = trace.ledger.is_global_deleted(frame.globals, name)
+    if name in frame.globals and not is_deleted:
         return trace.cached_global(frame, name)
     builtins = trace.view.builtins
     if name not in builtins:
+        if frame.globals is trace.view.globals and not is_deleted:
+            trace.guard("lacks_key", GLOBALS, frame.globals, "nothing has that name", key=name)
         raise raise_real(NameError(f"name {name!r} is not defined"))
-    if frame.globals is trace.view.globals:
+    if frame.globals is trace.view.globals and not is_deleted:
         trace.guard("lacks_key", GLOBALS, frame.globals, "the builtin of that name is used", key=name)  # fmt: skip
     return trace.look(Lazy(builtins[name], trusted=True))
 

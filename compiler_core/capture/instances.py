@@ -43,6 +43,7 @@ __all__ = [
     "note_in_dict",
     "super_attribute",
     "type_attribute",
+    "written_on_class",
 ]  # fmt: skip
 
 MISSING = object()
@@ -64,6 +65,17 @@ def class_lookup(cls: type, name: str, after: type | None = None) -> tuple[Any, 
         if name in mro[place].__dict__:
             return mro[place].__dict__[name], mro[place], place
     return MISSING, cls, -1
+
+
+def written_on_class(trace: Trace, cls: type, name: str, after: type | None = None) -> Value | None:
+    """What the trace wrote to the class that gives an attribute; None if that one holds its own."""
+    mro = cls.__mro__
+    start = mro.index(after) + 1 if after is not None else 0
+    for holder in mro[start:]:
+        written = trace.ledger.on_class(holder, name)
+        if written is not None or name in holder.__dict__:
+            return written
+    return None
 
 
 def has_python_method(cls: type, name: str) -> bool:
@@ -122,11 +134,14 @@ def generic_attribute(trace: Trace, value: Value, name: str) -> Value:
     ):
         return Lazy(getattr(value.real, name), trusted=True)
     found, owner, _ = class_lookup(cls, name)
-    if _is_data_descriptor(found) and not isinstance(found, _SLOTS):
+    written = written_on_class(trace, cls, name)
+    if written is None and _is_data_descriptor(found) and not isinstance(found, _SLOTS):
         return bind(trace, value, found, owner, name)
     own = own_attribute(trace, value, name)
     if own is not None:
         return own
+    if written is not None:
+        return written
     if found is not MISSING:
         return bind(trace, value, found, owner, name)
     raise missing_attribute(value, name)
@@ -315,7 +330,7 @@ def _guard_not_hidden(trace: Trace, value: Value, name: str) -> None:
 def type_attribute(trace: Trace, value: ObjectValue, name: str) -> Value:
     """An attribute of a class."""
     cls = value.real
-    written = trace.ledger.attribute(value, name)
+    written = written_on_class(trace, cls, name)
     if written is not None:
         return written
     found, owner, _ = class_lookup(cls, name)
@@ -343,6 +358,9 @@ def type_attribute(trace: Trace, value: ObjectValue, name: str) -> Value:
 
 def super_attribute(trace: Trace, value: SuperValue, name: str) -> Value:
     """An attribute found behind a class in the MRO."""
+    written = written_on_class(trace, value.start, name, value.after)
+    if written is not None:
+        return written
     found, owner, place = class_lookup(value.start, name, value.after)
     if found is MISSING:
         text = f"'super' object has no attribute {name!r}"

@@ -29,6 +29,7 @@ from compiler_core.capture.values.functions import (
     BoundRule,
     Cell,
     FunctionValue,
+    Getter,
     GradMode,
     MethodValue,
     Partial,
@@ -217,6 +218,12 @@ def _partial(r: Renderer, value: Partial) -> str:
     return r.build(value, f"{r.inject(functools.partial, 'partial')}({', '.join(parts)})", "partial")  # fmt: skip
 
 
+def _getter(r: Renderer, value: Getter) -> str:
+    parts = [*map(r, value.args), *(f"{name}={r(item)}" for name, item in value.keywords.items())]
+    cls = r.inject(value.cls, value.cls.__name__)
+    return r.build(value, f"{cls}({', '.join(parts)})", value.cls.__name__)
+
+
 def _grad_mode(r: Renderer, value: GradMode) -> str:
     """Made bare: the constructor of `set_grad_enabled` would change the mode once more."""
     cls = r.inject(value.cls, value.cls.__name__)
@@ -298,6 +305,7 @@ RENDERERS: dict[type, Callable[[Any, Any], str]] = {
     MethodValue: _method,
     BoundRule: _bound_rule,
     Partial: _partial,
+    Getter: _getter,
     GradMode: _grad_mode,
     Cell: lambda r, value: r.cell(value),
     SequenceIterator: _sequence_iterator,

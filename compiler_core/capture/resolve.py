@@ -10,6 +10,7 @@ import collections
 import enum
 import functools
 import math
+import operator
 import sys
 import types
 from collections.abc import Callable
@@ -17,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from compiler_core.capture.breaks import SIDE_EFFECT, Break
 from compiler_core.capture.dynamic_shapes import SYMBOLIC_NUMBER, Hints
 from compiler_core.capture.sources import Source, is_literal
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant, is_constant
 from compiler_core.capture.values.containers import DictValue, ListValue, SetValue, TupleValue
-from compiler_core.capture.values.functions import BoundRule, Cell, MethodValue, Partial
+from compiler_core.capture.values.functions import BoundRule, Cell, Getter, MethodValue, Partial
 from compiler_core.capture.values.iterators import SequenceIterator
 from compiler_core.capture.values.objects import ObjectValue
 
@@ -145,6 +147,8 @@ def _dict(trace: Trace, real: Any, source: Source | None, guarded: Source | None
 
 
 def _proxy(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value | None:
+    if trace.ledger.has_class_writes():  # it may be of one of these
+        raise Break(SIDE_EFFECT, "a read-only mapping is read after a write to a class")
     trace.guard("keys", guarded, list(real), "its keys are used")
     items = {
         key: (
@@ -223,6 +227,18 @@ def _partial(trace: Trace, real: Any, source: Source | None, guarded: Source | N
     return Partial(function, list[Value](args), dict[str, Value](keywords), source=source)
 
 
+def _getter(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value | None:
+    made_by, args = real.__reduce__()
+    if made_by is not type(real):  # a methodcaller with keywords
+        return None
+    trace.guard("type", guarded, real, "it is called as a getter")
+    parts = source.reduced() if source else None
+    if guarded is not None and parts is not None:
+        trace.guard("identity", parts.item(0), made_by, "it has no keywords")
+        trace.guard("length", parts.item(1), args, "what it gets")
+    return Getter(type(real), [_part(x, parts and parts.item(1).item(i), guarded) for i, x in enumerate(args)], source=source)  # fmt: skip
+
+
 def _cell(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
     try:
         content: Value | None = _part(real.cell_contents, source and source.cell_content(), guarded)
@@ -275,6 +291,7 @@ _MODELS: tuple[tuple[type | tuple[type, ...], Model], ...] = (
          CACHED_FUNCTION), _by_identity,
     ),
     (functools.partial, _partial),
+    ((operator.itemgetter, operator.attrgetter, operator.methodcaller), _getter),
     (types.CellType, _cell),
     ((type(iter([])), type(iter(())), type(iter(range(0)))), _iterator),
     (BaseException, _exception),

@@ -37,6 +37,7 @@ def find_rule(real: Any) -> Rule | None:
         cached_calls,
         checkpoints,
         copying,
+        getters,
         library_calls,
         module_calls,
         reflection_calls,

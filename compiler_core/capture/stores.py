@@ -6,6 +6,7 @@ ledger. Properties and `__setattr__` of the program are followed; torch.nn.Modul
 
 from __future__ import annotations
 
+import abc
 import types
 from typing import TYPE_CHECKING
 
@@ -26,6 +27,7 @@ from compiler_core.capture.instances import (
     note_in_dict,
     own_attribute,
 )
+from compiler_core.capture.resolve import is_library
 from compiler_core.capture.values.base import Lazy, Value
 from compiler_core.capture.values.constant import Constant
 from compiler_core.capture.values.containers import DictValue, TupleValue
@@ -112,11 +114,28 @@ def _is_slot(cls: type, name: str) -> bool:
 
 
 def _store_on_module(trace: Trace, target: ObjectValue, name: str, value: Value) -> None:
-    if target.real.__class__ not in (types.ModuleType, type):
-        raise Break(SIDE_EFFECT, f"{target.describe()}.{name} is set")
     if isinstance(target.real, type):
+        return _store_on_class(trace, target, name, value)
+    if target.real.__class__ is not types.ModuleType:
+        raise Break(SIDE_EFFECT, f"{target.describe()}.{name} is set")
+    return trace.ledger.store_attribute(target, name, value)
+
+
+#: their fields are no attributes that a class holds, or are looked up by other rules than Python's
+_NO_PLAIN_CLASSES = (tuple, torch.Tensor, torch.autograd.Function)
+
+
+def _store_on_class(trace: Trace, target: ObjectValue, name: str, value: Value) -> None:
+    """A plain attribute of a class of the program: what binds, or makes a protocol, breaks."""
+    cls, looked = target.real, trace.look(value)
+    found, _, _ = class_lookup(cls, name)
+    binds = hasattr(looked.python_type(), "__get__") or hasattr(type(found), "__get__")
+    is_plain = type(cls) in (type, abc.ABCMeta) and not issubclass(cls, _NO_PLAIN_CLASSES)
+    is_named = target.source is not None and not name.startswith(("__", "_abc_"))
+    is_seen = any(isinstance(real, types.MappingProxyType) for real in trace.keep)
+    if binds or is_seen or is_library(cls) or not is_plain or not is_named:
         raise Break(CLASS_WRITTEN, f" {target.describe()}.{name} is set")
-    trace.ledger.store_attribute(target, name, value)
+    trace.ledger.store_attribute(target, name, looked)
 
 
 def _store_on_nn_module(trace: Trace, target: Value, name: str, value: Value) -> None:
@@ -156,6 +175,8 @@ def delete_attribute(trace: Trace, target: Value, name: str) -> None:
     target = trace.look(target)
     if isinstance(target, SuperValue) or not isinstance(target, (Instance, ObjectValue)):
         raise Break(SIDE_EFFECT, f"{target.describe()}.{name} is deleted")
+    if isinstance(target, ObjectValue) and isinstance(target.real, type):
+        raise Break(CLASS_WRITTEN, f" {target.describe()}.{name} is deleted")
     deleter, owner, _ = class_lookup(target.python_type(), "__delattr__")
     if isinstance(deleter, types.FunctionType):
         raise Break(SIDE_EFFECT, f"{owner.__name__} has its own __delattr__")

@@ -77,7 +77,7 @@ WEAK = register(
 CLASS_WRITTEN = register(
     "CC176",
     "an attribute of a class is set",
-    "All instances and subclasses see it, also those that the graph was built from.",
+    "Plain values of a program's class are stored behind the graph; a function, a descriptor or a special name changes what the graph was built from.",
     "Keep the state on the instance, or in a dict.",
     "Set it in the caller, before or after.",
 )

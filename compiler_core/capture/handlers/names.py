@@ -127,7 +127,19 @@ def load_assertion_error(frame: SymbolicFrame, i: Instruction) -> None:
     frame.push(constant_value(AssertionError))
 
 
-@handles("LOAD_BUILD_CLASS", "STORE_NAME", "DELETE_GLOBAL", "UNSUPPORTED")
+@handles("DELETE_GLOBAL")
+def delete_global(frame: SymbolicFrame, i: Instruction) -> None:
+    ledger = frame.trace.ledger
+    written = ledger.global_(frame.globals, i.arg)
+    is_deleted = ledger.is_global_deleted(frame.globals, i.arg)
+    if written is None and (is_deleted or i.arg not in frame.globals):
+        raise _raise(NameError(f"name {i.arg!r} is not defined"))
+    if written is None:  # that it exists is relied on
+        frame.trace.look(global_value(frame, i.arg))
+    ledger.delete_global(frame, i.arg)
+
+
+@handles("LOAD_BUILD_CLASS", "STORE_NAME", "UNSUPPORTED")
 def unsupported(frame: SymbolicFrame, i: Instruction) -> None:
     if i.op == "LOAD_BUILD_CLASS":
         raise Break(CLASS_MADE)

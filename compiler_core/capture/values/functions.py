@@ -8,7 +8,7 @@ from typing import Any
 
 from compiler_core.capture.values.base import Value
 
-__all__ = ["BoundRule", "Cell", "FunctionValue", "GradMode", "MethodValue", "Partial"]
+__all__ = ["BoundRule", "Cell", "FunctionValue", "Getter", "GradMode", "MethodValue", "Partial"]
 
 
 @dataclass(slots=True, eq=False)
@@ -84,6 +84,18 @@ class Partial(Value):
         import functools
 
         return functools.partial
+
+
+@dataclass(slots=True, eq=False)
+class Getter(Value):
+    """operator.itemgetter, attrgetter or methodcaller, and what it was made with."""
+
+    cls: type
+    args: list[Value]
+    keywords: dict[str, Value] = field(default_factory=dict)
+
+    def python_type(self) -> type:
+        return self.cls
 
 
 @dataclass(slots=True, eq=False)
