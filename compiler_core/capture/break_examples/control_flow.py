@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 from collections.abc import Iterator
 from typing import Any
 
@@ -141,20 +142,23 @@ def refuses_fixed(x: Tensor, n: int) -> Tensor:
         return x * 2
 
 
-_scratch: Tensor
+_settings = collections.ChainMap({"scale": 2.0})
 
 
-def deletes_global(x: Tensor) -> Tensor:
-    global _scratch
-    _scratch = x * 2
-    y = _scratch + 1
-    del _scratch  # breaks
+def matches_mapping(x: Tensor) -> Tensor:
+    y = x + 1
+    match _settings:
+        case {"scale": scale}:  # breaks
+            return y * scale
     return y
 
 
-def deletes_global_fixed(x: Tensor) -> Tensor:
-    scratch = x * 2
-    return scratch + 1
+def matches_mapping_fixed(x: Tensor) -> Tensor:
+    y = x + 1
+    match dict(_settings.maps[0]):
+        case {"scale": scale}:
+            return y * scale
+    return y
 
 
 async def doubled(x: Tensor) -> Tensor:
@@ -184,6 +188,6 @@ EXAMPLES = (
     ),
     Example(kinds.SUSPENDED, escapes, escapes_fixed, alternative="a list instead of a generator"),
     Example(kinds.UNCAUGHT, refuses, refuses_fixed, signed, alternative="a value instead of an exception"),
-    Example(kinds.OPCODE, deletes_global, deletes_global_fixed),
+    Example(kinds.OPCODE, matches_mapping, matches_mapping_fixed),
     Example(kinds.COROUTINE, awaits, awaits_fixed),
 )  # fmt: skip
