@@ -38,6 +38,7 @@ OTHER_DEVICE = register(
 
 Forms = Callable[[bool], CompiledForms]  # is_aligned -> the forms
 _ALIGNMENT = 16
+_current_device = torch.accelerator.current_device_index  # does not ask whether CUDA is initialised
 
 
 def is_aligned(arguments: Sequence[Any]) -> bool:
@@ -85,6 +86,7 @@ class LaunchedKernel:
 
     def __init__(self, kernel: KernelSource, forms: Forms):
         self._kernel, self._forms = kernel, forms
+        self._pointers = [n for n, param in enumerate(kernel.params) if param.kind != "size"]
         self._constants = tuple(kernel.launch.constants.values()) if kernel.launch else ()
         self._loaded: dict[tuple[int, bool], tuple[Any, ...]] = {}
 
@@ -98,11 +100,13 @@ class LaunchedKernel:
         return launch
 
     def _launch(self, x: int, y: int, z: int, arguments: Sequence[Any]) -> None:
-        device = arguments[0].device.index
-        if device != torch.cuda.current_device():
+        device, bits = arguments[self._pointers[0]].get_device(), 0
+        if device != _current_device():
             with torch.cuda.device(device):
                 return self._launch(x, y, z, arguments)
-        key = (device, is_aligned(arguments))
+        for number in self._pointers:
+            bits |= arguments[number].data_ptr()
+        key = (device, bits % _ALIGNMENT == 0)
         run, function, packed, stream_of = self._loaded.get(key) or self._load(key)
         run(
             x, y, z, stream_of(device), function, packed, None, None, None, *arguments, *self._constants
