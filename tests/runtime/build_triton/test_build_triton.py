@@ -205,16 +205,16 @@ class FakeCuda:
     def data_ptr(self) -> int:
         return self._address
 
+    def get_device(self) -> int:
+        return 0
+
 
 def launched(monkeypatch: pytest.MonkeyPatch, where: Context) -> tuple[Any, Recorded]:
     """A LaunchedKernel of `scale_0` whose driver is replaced by notes."""
     recorded = Recorded()
-    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    monkeypatch.setattr(launch_triton, "_current_device", lambda: 0)
     monkeypatch.setattr(
         launch_triton.LaunchedKernel, "_load", lambda self, key: recorded.load(self, key)
-    )
-    monkeypatch.setattr(
-        launch_triton, "_is_pointer", lambda argument: isinstance(argument, FakeCuda)
     )
     kernel = generated(where).kernels[0]
     return launch_triton.LaunchedKernel(
