@@ -44,6 +44,7 @@ BORROWED = {
     "capture/frame_capture.py": """
         torch._C._functorch.peek_interpreter_stack torch._C._len_torch_dispatch_stack
         torch._C._len_torch_function_stack torch._C._set_grad_enabled""",
+    "capture/break_examples/calls.py": "torch._assert",
     "capture/graph_builder.py": """
         torch._dispatch.python.enable_python_dispatcher
         torch._ops.OpOverload torch._ops.OpOverloadPacket
