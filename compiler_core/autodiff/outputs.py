@@ -27,7 +27,7 @@ class View:
 
     `size`, `stride` and `offset` (elements after the base's own first one) are integers or
     expressions over symbols. `same`: it is the base itself, the same object. `detached`: it carries
-    no gradient, whatever the base does.
+    no gradient, whatever the base does, and autograd does not know its base.
     """
 
     output: int
@@ -145,8 +145,13 @@ def _view(number: int, output: torch.Tensor, base: int, of: torch.Tensor, of_inp
     offset = symbol_text(output.storage_offset() - of.storage_offset())
     return View(
         number, base, of_input, tuple(map(symbol_text, output.shape)), tuple(map(symbol_text, output.stride())),
-        offset, detached=not output.requires_grad,
+        offset, detached=_is_detached(output, of),
     )  # fmt: skip
+
+
+def _is_detached(output: torch.Tensor, base: torch.Tensor) -> bool:
+    """Without a gradient, unlike the base, or by way of `detach()`: then the base is not its `_base`."""
+    return not output.requires_grad and (base.requires_grad or output._base is not base)
 
 
 def _storage(tensor: torch.Tensor) -> int:

@@ -145,3 +145,18 @@ def test_a_view_of_an_input_written_in_the_function():
         return x * 2
 
     agree(f, *[(torch.randn(3, 4) + k,) for k in range(3)], graphs=1)
+
+
+def test_a_view_of_an_input_without_gradient_names_it_as_its_base():
+    def f(x):
+        return x.view(-1), x[1:].t(), x.detach().view(-1), x + 1
+
+    compiled = cc.compile(f, options=STRICT)
+    with compiling(graphs=1):
+        for k in range(3):
+            x = torch.randn(3, 4) + k
+            for ours, eager in zip(compiled(x), f(x)):
+                assert (ours._base is x) == (eager._base is x)
+            version = x._version
+            compiled(x)[0].add_(1)
+            assert x._version == version + 1
