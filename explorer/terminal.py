@@ -29,7 +29,8 @@ def print_outcome(outcome: Outcome, console: Console) -> None:
 
 def print_summary(outcomes: Iterable[Outcome], console: Console) -> None:
     """All programs in one table."""
-    table = Table(title="cutaway demo", title_justify="left", box=None)
+    table = Table(title="cutaway demo", title_justify="left", box=None, padding=(0, 1, 0, 0))
+    table.pad_edge = False  # nine columns fit into eighty
     table.add_column("program", no_wrap=True)
     for name in ("graphs", "breaks", "guards", "kernels", "falls", "compiled", "eager", ""):
         table.add_column(name, justify="right", no_wrap=True)

@@ -6,6 +6,7 @@ import io
 import json
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,7 +15,7 @@ from rich.console import Console
 from compiler_core import __version__
 from explorer.command import main
 from explorer.programs import PROGRAMS
-from explorer.terminal import bar, print_times, stage_times
+from explorer.terminal import bar, print_summary, print_times, stage_times
 
 
 def test_the_help_of_the_demonstration_lists_every_program(capsys) -> None:
@@ -86,3 +87,13 @@ def test_stages_are_summed_over_parts_and_small_bars_differ() -> None:
     }
     assert len({bar(share, 30) for share in (0.001, 0.01, 0.02, 0.05, 0.5, 1.0)}) == 6
     assert bar(1.0, 30) == "█" * 30
+
+
+def test_the_summary_fits_into_eighty_columns():
+    row = SimpleNamespace(
+        name="mlp_training_step", graphs=10, breaks=12, guards=554, kernels=38, fallbacks=0,
+        compiled_call=1.868e-4, eager_call=8.302e-4, ok=True,
+    )  # fmt: skip
+    text = io.StringIO()
+    print_summary([row], Console(file=text, width=80))
+    assert "186.8 µs 830.2 µs ok" in text.getvalue() and "…" not in text.getvalue()
