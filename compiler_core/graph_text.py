@@ -1,7 +1,7 @@
 """FX graphs as text: one line a node, with type, user's line and nothing else.
 
 In: an `fx.GraphModule` whose nodes have `meta["val"]`. Out: lines that read like Python, and the
-line number of each node. Printing is deterministic: names come from the graph, sizes from fakes.
+line number of each node; below, the graphs that a control flow operator names. Printing is deterministic: names come from the graph, sizes from fakes.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from torch import fx
 
+from compiler_core.control_flow import graph_named
 from compiler_core.ir.dtypes import dtype_of
 
 __all__ = ["print_graph", "target_text", "type_text"]
@@ -29,10 +30,18 @@ def print_graph(graph: fx.GraphModule, name: str) -> tuple[str, dict[str, int]]:
     """The text of a graph as a function called `name`, and the 1-based line of each node."""
     lines: list[str] = []
     at: dict[str, int] = {}
-    inputs = [n for n in graph.graph.nodes if n.op == "placeholder"]
+    _write(graph, name, lines, at)
+    for inner, inside in _inner_graphs(graph).items():
+        lines += ["", ""]
+        _write(inside, inner, lines, {})
+    return "\n".join(lines) + "\n", at
+
+
+def _write(graph: fx.GraphModule, name: str, lines: list[str], at: dict[str, int]) -> None:
     lines.append(f"def {name}(")
-    for node in inputs:
-        lines.append(f"    {node.name}: {type_text(node.meta.get('val'))},")
+    for node in graph.graph.find_nodes(op="placeholder"):
+        annotation = f": {type_text(node.meta['val'])}" if "val" in node.meta else ""
+        lines.append(f"    {node.name}{annotation},")
         at[node.name] = len(lines)
     lines.append("):")
     for node in graph.graph.nodes:
@@ -40,7 +49,17 @@ def print_graph(graph: fx.GraphModule, name: str) -> tuple[str, dict[str, int]]:
             continue
         lines.append("    " + _line(node))
         at[node.name] = len(lines)
-    return "\n".join(lines) + "\n", at
+
+
+def _inner_graphs(graph: fx.GraphModule) -> dict[str, fx.GraphModule]:
+    """The graphs that operators name in their arguments, and those that are named in these."""
+    found: dict[str, fx.GraphModule] = {}
+    for node in graph.graph.nodes:
+        named = {a: graph_named(a) for a in node.args if isinstance(a, str)}
+        for name, inner in named.items():
+            if inner is not None and node.op == "call_function":
+                found |= {name: inner, **_inner_graphs(inner)}
+    return found
 
 
 def type_text(value: Any) -> str:

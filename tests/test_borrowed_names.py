@@ -24,6 +24,7 @@ CORE = Path(__file__).resolve().parent.parent / "compiler_core"
 
 # Module → the private names that it uses. A new name needs a reason not to use a public one.
 BORROWED = {
+    "control_flow.py": "torch._C._AutoDispatchBelowAutograd",
     "autodiff/borrowed.py": """
         torch._C._functorch.is_functorch_wrapped_tensor torch._C._functorch.is_legacy_batchedtensor
         torch._C._DisableAutocast torch._C._autograd._get_sequence_nr torch._C._is_any_autocast_enabled
@@ -41,6 +42,7 @@ BORROWED = {
     "autodiff/tidy.py": "torch.utils._pytree.tree_leaves",
     "autodiff/vocabulary.py": "torch._ops.OpOverload",
     "eager_layouts.py": "torch._subclasses.fake_tensor.FakeTensorMode",
+    "capture/control_flow.py": "torch._C._is_any_autocast_enabled torch._higher_order_ops.while_loop",
     "capture/frame_capture.py": """
         torch._C._functorch.peek_interpreter_stack torch._C._len_torch_dispatch_stack
         torch._C._len_torch_function_stack torch._C._set_grad_enabled""",
@@ -297,6 +299,8 @@ def test_every_operator_exists() -> None:
     for module, tree in trees():
         for name in names_in(tree):
             if name.startswith("torch.ops."):
+                if not name.startswith(("torch.ops.aten.", "torch.ops.prims.")):  # one of its own
+                    importlib.import_module(f"compiler_core.{module[:-3].replace('/', '.')}")
                 try:
                     resolve(".".join(name.split(".")[:5]))  # torch.ops.aten.add.Tensor
                 except AttributeError as error:

@@ -27,7 +27,7 @@ from torch.fx.experimental.symbolic_shapes import (
 )
 from torch.utils import _pytree as pytree
 
-from compiler_core.capture.break_kinds.calls import TRANSFORM
+from compiler_core.capture.break_kinds.calls import CONTROL_FLOW, TRANSFORM
 from compiler_core.capture.break_kinds.tensors import LAYOUT
 from compiler_core.capture.breaks import (
     AUTOGRAD,
@@ -55,6 +55,7 @@ from compiler_core.eager_layouts import EagerLayouts
 from compiler_core.stages import GraphInput
 
 if TYPE_CHECKING:
+    from compiler_core.capture.subgraphs import Subgraph
     from compiler_core.capture.trace import Trace
 
 __all__ = ["GraphBuilder", "Input"]
@@ -80,7 +81,8 @@ class GraphBuilder:
 
     def __init__(self, trace: Trace):
         self.trace = trace
-        self.graph = fx.Graph()
+        self.graph = self.outermost = fx.Graph()
+        self.subgraphs: list[Subgraph] = []  # those being built: `graph` is the last one's
         self.shape_env = ShapeEnv(
             duck_shape=False, allow_scalar_outputs=False, allow_dynamic_output_shape_ops=False
         )
@@ -118,7 +120,7 @@ class GraphBuilder:
 
     def _placeholder(self, source: Source) -> fx.Node:
         """The parameter bears the node's own name: `W` and `w`, or an operator `t`, are others."""
-        node = self.graph.placeholder(_placeholder_name(source))
+        node = self.outermost.placeholder(_placeholder_name(source))
         node.target = node.name
         return node
 
@@ -186,7 +188,7 @@ class GraphBuilder:
         node.meta["draws"] = watch.draws
         self.calls += 1
         self.is_under_handler |= self.trace.is_under_handler()
-        self.trace.touch()
+        self.trace.touch(is_effect=False)
         return self._box(result, node)
 
     def _checks_range(self, target: Any, args: Sequence[Value]) -> bool:
@@ -239,7 +241,7 @@ class GraphBuilder:
         value = inside(self.trace, self.trace.look(value))
         match value:
             case TensorValue():
-                return value.node, value.fake
+                return self._reach(value.node, value), value.fake
             case SymbolicNumber():
                 return self._lower_number(value)
             case Constant() if isinstance(value.real, NUMPY_NUMBERS):
@@ -282,18 +284,33 @@ class GraphBuilder:
             hint = value.real.hint
             if self._reads_floats or not math.isfinite(hint) or hint == 0:
                 return float(value.real), hint
-            return self._float_input(value.real), hint  # no shape or type depends on its value
+            return self._reach(
+                self._float_input(value.real), value
+            ), hint  # no shape or type depends on its value
         try:
-            return self.number_node(value.real), value.real
+            return self._reach(self.number_node(value.real), value), value.real
         except NoForm:
             plain = int(value.real) if isinstance(value.real, torch.SymInt) else float(value.real)
             return plain, plain
+
+    def _reach(self, node: Any, value: Value) -> Any:
+        """The node in the graph being built: of an outer graph's, the operand that it becomes there."""
+        if not isinstance(node, fx.Node) or node.graph is self.graph:
+            return node
+        if isinstance(value, SymbolicNumber) and isinstance(value.real, SymbolicFloat):
+            raise Break(CONTROL_FLOW, "a branch reads a float that changes between calls")
+        levels = [self.outermost, *(sub.graph for sub in self.subgraphs)]
+        if node.graph not in levels:
+            raise Break(CONTROL_FLOW, "a tensor of a branch is used outside of it")
+        for sub in self.subgraphs[levels.index(node.graph) :]:
+            node = sub.take(node, value)
+        return node
 
     def number_node(self, number: Any) -> Any:
         """The node of a symbolic number. Raises NoForm."""
 
         def create(function: Callable[..., Any], args: tuple[Any, ...], result: Any) -> fx.Node:
-            node = self.graph.call_function(function, args)
+            node = self.outermost.call_function(function, args)
             self._annotate(node, result)
             return node
 

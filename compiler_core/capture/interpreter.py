@@ -56,7 +56,7 @@ Exit = Returned | Broken
 def run(frame: SymbolicFrame) -> Value:
     """Run an inlined frame to its return, or a generator's to its next yield. Raises Raised, Break."""
     trace = frame.trace
-    trace.touch()
+    trace.touch(is_effect=False)
     trace.frames.append(frame)
     frame.outcome, frame.yielded = None, False
     try:

@@ -36,6 +36,7 @@ def find_rule(real: Any) -> Rule | None:
         builtin_containers,
         cached_calls,
         checkpoints,
+        control_flow,
         copying,
         getters,
         library_calls,

@@ -73,6 +73,7 @@ class Trace:
         self.instructions: dict[Handle, Instruction] = {}
         self.step = 0
         self.changes = 0
+        self.effects = 0
         self.instruction_count = 0
         self.breaks_overlap = False
         self.size_lines: list[str] = []  # for each question about sizes, the line that asked
@@ -171,6 +172,10 @@ class Trace:
             self._numbers[source] = self.builder.number(real, source) if isinstance(real, int) else SymbolicNumber(SymbolicFloat(self, real, source), source=source)  # fmt: skip
         return self._numbers[source]
 
-    def touch(self) -> None:
-        """Something was changed that a break cannot undo."""
+    def touch(self, is_effect: bool = True) -> None:
+        """Something was changed that a break cannot undo.
+
+        is_effect: maybe an object or a variable of the program, not only the trace itself.
+        """
         self.changes += 1
+        self.effects += is_effect

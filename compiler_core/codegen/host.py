@@ -168,7 +168,8 @@ class _Host:
         arguments = [text(position, argument) for position, argument in enumerate(call.args)]
         arguments += [f"{key}={text(key, value)}" for key, value in call.kwargs]
         outputs = [host_name(name) if name else "_" for name in call.outputs]
-        equals = f"{', '.join(outputs)} = " if outputs else ""
+        only = "," if len(outputs) == 1 and _returns_list(call.target) else ""
+        equals = f"{', '.join(outputs)}{only} = " if outputs else ""
         self.body.line(f"{equals}{_callee(call.target)}({', '.join(arguments)})", {origin})
         for name in call.outputs:
             if name is None:
@@ -255,6 +256,12 @@ class _Host:
         if calls:
             lines += ["", "", *_AS_PLANNED.splitlines()]
         return [*lines, "", ""]
+
+
+def _returns_list(target: str) -> bool:
+    """Whether an operator's results come in a list, also where there is only one."""
+    returns = operator_of(target)._schema.returns
+    return len(returns) == 1 and str(returns[0].type) == "List[Tensor]"
 
 
 def _callee(target: str) -> str:

@@ -37,11 +37,15 @@ _RANDOM = "the library keeps eager's random number stream"
 _SORT = "sorting is a library algorithm"
 _SCAN = "a scan: each element needs the one before it"
 _SPECIAL = "the loop IR has no operation for this special function"
+_BRANCHES = "the branch that is chosen runs as a graph of torch calls"
 _CONVOLUTION = "the library's window kernels are faster than generated loops"
 
 # operator name (without overload) → why it is a library call
 REASONS: dict[str, str] = {
     "scatter_reduce": "where positions meet, other folds than sums are the library's",
+    "cond": _BRANCHES,
+    "cond_backward": f"{_BRANCHES}, differentiated by torch",
+    "while_loop": "condition and body run as graphs of torch calls",
     "take": "the library counts positions in the flattened tensor",
     **dict.fromkeys(
         ("scatter", "index_copy", "index_fill", "put", "masked_scatter"),

@@ -126,8 +126,9 @@ CHECKS = register(
 CONTROL_FLOW = register(
     "CC187",
     "a control flow operator",
-    "Its branches or its body are graphs of their own, which this graph does not hold; it runs natively, and "
-    "the functions given to it as torch runs them.",
+    "Graphs hold torch.cond and torch.while_loop whose functions only compute tensors: they neither write to what "
+    "is outside of them nor draw random numbers. This one runs natively, as torch runs it.",
+    "Make new tensors in the branches, and draw random numbers before the call.",
     "Where both branches are cheap, compute both and choose: torch.where(condition, a, b).",
     "Write a loop whose count does not depend on data as a Python for: it is unrolled.",
 )
