@@ -91,12 +91,12 @@ def _(x: Tensor) -> Tensor:
 
 def calls_custom(x: Tensor) -> Tensor:
     y = x + 1
-    return torch.ops.break_examples.plain(y) * 2  # type: ignore[no-any-return]  # breaks
+    return plain_operator(y) * 2  # type: ignore[no-any-return]  # breaks
 
 
 def calls_custom_fixed(x: Tensor) -> Tensor:
     y = x + 1
-    return torch.ops.break_examples.described(y) * 2  # type: ignore[no-any-return]
+    return described_operator(y) * 2  # type: ignore[no-any-return]
 
 
 @torch.library.custom_op("break_examples::writes", mutates_args=("x",))
@@ -111,7 +111,7 @@ def _(x: Tensor) -> None:
 
 def calls_writing(x: Tensor) -> Tensor:
     y = x + 1
-    torch.ops.break_examples.writes(y)  # breaks
+    writing_operator(y)  # breaks
     return y * 2
 
 
