@@ -289,7 +289,9 @@ def _bind(
     if type(found).__name__ == "_tuplegetter" and isinstance(value, TupleValue):
         place: int = found.__reduce__()[1][0]
         return value.items[place]
-    if isinstance(found, functools.cached_property) or hasattr(type(found), "__get__"):
+    if type(found) is functools.cached_property and found.attrname == name:
+        return _cache_property(trace, value, found, stored, trusted)
+    if hasattr(type(found), "__get__"):
         raise Break(DESCRIPTOR, f"{type(found).__name__} {name}")
     return Lazy(found, source=own_source or stored, trusted=trusted and own_source is None)
 
@@ -318,8 +320,26 @@ def _get_property(
     return call(trace, trace.look(getter), [value], {})
 
 
+def _cache_property(
+    trace: Trace, value: Value, found: Any, stored: Source | None, trusted: bool
+) -> Value:
+    """The first look at a cached property: what it gives is written into the object."""
+    from compiler_core.capture.calls import call
+    from compiler_core.capture.stores import store_plain
+
+    if not isinstance(value, (Instance, ObjectValue)) or not value.python_type().__dictoffset__:
+        raise Break(DESCRIPTOR, f"cached_property {found.attrname}")
+    _guard_not_hidden(trace, value, found.attrname)
+    getter = Lazy(found.func, source=stored and stored.attr("func"), trusted=trusted)
+    result = call(trace, trace.look(getter), [value], {})
+    store_plain(trace, value, found.attrname, result)
+    return result
+
+
 def _guard_not_hidden(trace: Trace, value: Value, name: str) -> None:
     """A method of the class is what is called as long as the instance does not shadow it."""
+    if trace.ledger.decides(value, name):
+        return
     if isinstance(value, ObjectValue) and hasattr(value.real, "__dict__"):
         trace.guard("lacks_attr", value.source, value.real, "the class's method is called", name=name)  # fmt: skip
 
@@ -339,7 +359,8 @@ def type_attribute(trace: Trace, value: ObjectValue, name: str) -> Value:
     if isinstance(found, classmethod):
         function = Lazy(found.__func__, source=source and source.attr("__func__"), trusted=trusted)
         return MethodValue(function, value, source=source)
-    if isinstance(found, types.ClassMethodDescriptorType) and find_rule(found) is None:
+    has_rule = cls is dict and name == "fromkeys"
+    if isinstance(found, types.ClassMethodDescriptorType) and not has_rule and find_rule(found) is None:  # fmt: skip
         return BoundRule(value, name, source=source)
     if isinstance(found, staticmethod):
         return Lazy(found.__func__, source=source, trusted=trusted)

@@ -8,6 +8,7 @@ import functools
 import itertools
 import math
 import operator
+import types
 import typing
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ import torch
 
 from compiler_core.capture import in_python
 from compiler_core.capture.break_kinds.values import AS_NUMBER, MATH_OF_TENSOR
-from compiler_core.capture.breaks import Break
+from compiler_core.capture.breaks import UNKNOWN_CALL, Break
 from compiler_core.capture.folding import fold_numbers, fold_or_break, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of
 from compiler_core.capture.rules import RULES, rule, simple
@@ -25,6 +26,7 @@ from compiler_core.capture.values.constant import NONE, Constant, is_none
 from compiler_core.capture.values.containers import DictValue, ListValue, TupleValue
 from compiler_core.capture.values.functions import Partial
 from compiler_core.capture.values.iterators import Chained, CountIterator, SequenceIterator
+from compiler_core.capture.values.objects import Instance, ObjectValue
 from compiler_core.capture.values.tensor import SymbolicNumber, TensorValue
 
 if TYPE_CHECKING:
@@ -281,6 +283,27 @@ def _default_dict(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> 
     result = DictValue({}, collections.defaultdict, factory=factory)
     DICT["update"](trace, result, *args[1:], **kwargs)
     return result
+
+
+@rule(dict.fromkeys)
+def _from_keys(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from compiler_core.capture.keys import dict_of
+
+    if len(args) not in (1, 2) or kwargs:
+        raise Break(UNKNOWN_CALL, "dict.fromkeys with wrong arguments")
+    value = args[1] if len(args) > 1 else NONE
+    return dict_of((trace.look(key), value) for key in items_of(trace, args[0]))
+
+
+@rule(vars)
+def _vars(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from compiler_core.capture.attributes import get_attribute
+
+    target = trace.look(args[0]) if len(args) == 1 else NONE
+    is_object = isinstance(target, (Instance, ObjectValue)) and target.python_type().__dictoffset__
+    if not is_object or isinstance(getattr(target, "real", None), (type, types.ModuleType)):
+        raise Break(UNKNOWN_CALL, "vars of something other than an object")
+    return get_attribute(trace, target, "__dict__")
 
 
 @rule(typing.cast)

@@ -9,7 +9,7 @@ from compiler_core.capture.breaks import IDENTITY, UNKNOWN_CALL, Break, raise_re
 from compiler_core.capture.foreign_calls import kind_of_foreign
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
-from compiler_core.capture.values.containers import TupleValue
+from compiler_core.capture.values.containers import ListValue, TupleValue
 from compiler_core.capture.values.objects import Instance, SuperValue
 
 if TYPE_CHECKING:
@@ -76,7 +76,15 @@ def _same(trace: Trace, target: Value, other: Value) -> Value:
 
 
 def _add_note(trace: Trace, target: Value, note: Value) -> Value:
-    raise Break(UNKNOWN_CALL, "add_note of an exception")
+    from compiler_core.capture.methods import call_method
+
+    note = trace.look(note)
+    is_text = isinstance(note, Constant) and isinstance(note.real, str)
+    if not isinstance(target, Instance) or target.args is None or not is_text:
+        raise Break(UNKNOWN_CALL, "add_note of an exception from outside")
+    trace.touch()
+    notes = target.attributes.setdefault("__notes__", ListValue([]))
+    return call_method(trace, notes, "append", [note], {})
 
 
 def _with_traceback(trace: Trace, target: Value, traceback: Value) -> Value:
