@@ -306,6 +306,14 @@ def _vars(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return get_attribute(trace, target, "__dict__")
 
 
+@rule(types.SimpleNamespace)
+def _namespace(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args:
+        raise Break(UNKNOWN_CALL, "a SimpleNamespace of a mapping")
+    trace.touch()
+    return Instance(types.SimpleNamespace, dict(kwargs))
+
+
 @rule(typing.cast)
 def _cast(trace: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return args[1]

@@ -132,7 +132,8 @@ def _instance(r: Renderer, value: Instance) -> str:
         attributes = {k: v for k, v in value.attributes.items() if k not in _UNWRITTEN}
         _set_attributes(r, name, attributes)
         return name
-    base = container_base(value.cls) or object
+    is_own = value.cls is types.SimpleNamespace  # made in C, and by its own `__new__` alone
+    base = value.cls if is_own else container_base(value.cls) or object
     new = builtin_name(r, base) if base.__module__ == "builtins" else r.inject(base, base.__name__)
     name = r.build(value, f"{new}.__new__({cls})", stem)
     _set_attributes(r, name, value.attributes)

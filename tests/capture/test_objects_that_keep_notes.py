@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import functools
+import types
 
 import torch
-from capturing import agree
+from capturing import agree, captured
 
 ONE = torch.ones(3)
 CALLS = [(ONE * k, k) for k in (1, 2, 3)]
@@ -128,3 +129,38 @@ def test_fromkeys():
         return made, empty, shared, made["a"] is made["b"]
 
     _follow(lambda: f)
+
+
+def test_a_namespace():
+    def f(x, k):
+        space = types.SimpleNamespace(x=x, k=k)
+        space.more = space.x * space.k
+        del space.k
+        inner = types.SimpleNamespace(space=space, empty=types.SimpleNamespace())
+        found = isinstance(inner, types.SimpleNamespace), hasattr(space, "k"), bool(inner)
+        return inner.space.more, found, vars(space), list(vars(inner)), type(inner).__name__
+
+    _follow(lambda: f)
+
+
+def test_a_namespace_that_is_returned():
+    def f(x, k):
+        space = types.SimpleNamespace(x=x * 2, k=k)
+        space.itself = [space.k]
+        return space
+
+    compiled, log, _ = captured(f)
+    for x, k in CALLS:
+        ours, plain = compiled(x, k), f(x, k)
+        assert type(ours) is types.SimpleNamespace and list(vars(ours)) == list(vars(plain))
+        assert torch.equal(ours.x, plain.x) and (ours.k, ours.itself) == (plain.k, plain.itself)
+    assert log.graph_calls == 3 and not log.breaks
+
+
+def test_namespaces_are_compared_and_shown_as_python_does():
+    def f(x, k):
+        one, two = types.SimpleNamespace(k=k), types.SimpleNamespace(k=2)
+        x = x * 2
+        return x, one == two, one != two, repr(one), f"{two}", one in [two]
+
+    agree(lambda: f, CALLS)

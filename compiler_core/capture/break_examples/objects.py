@@ -15,9 +15,10 @@ Tensor = torch.Tensor
 
 
 class Scale:
-    """Where examples keep a number."""
+    """Where examples keep a number, and what grows it."""
 
     factor = 2.0
+    grow: Any = None
 
 
 def with_scale(call: int) -> tuple[Any, ...]:
@@ -26,13 +27,13 @@ def with_scale(call: int) -> tuple[Any, ...]:
 
 def sets_on_class(x: Tensor, scale: Scale) -> Tensor:
     y = x * 2
-    Scale.factor = 3.0  # breaks
+    Scale.grow = lambda self: 3.0  # breaks
     return y + 1
 
 
 def sets_on_instance(x: Tensor, scale: Scale) -> Tensor:
     y = x * 2
-    scale.factor = 3.0
+    scale.grow = lambda: 3.0
     return y + 1
 
 
