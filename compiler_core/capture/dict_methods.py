@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 from compiler_core.capture.container_methods import Row
 
 __all__ = ["DICT", "pairs_for_update"]
+
+_LAST = Constant(True)  # an OrderedDict gives and moves at its end, unless told otherwise
 
 
 def _view(kind: str) -> Row:
@@ -46,14 +49,20 @@ def _dict_pop(trace: Trace, target: DictValue, key: Value, *default: Value) -> V
     return target.items.pop(hashed)[1]
 
 
-def _popitem(trace: Trace, target: DictValue, last: Value | None = None) -> Value:
-    if last is not None:
-        raise Break(UNKNOWN_CALL, "OrderedDict.popitem(last)")
+def _popitem(trace: Trace, target: DictValue, last: Value = _LAST) -> Value:
+    from compiler_core.capture.comparisons import truth
+
+    is_ordered = target.cls is collections.OrderedDict
+    if not is_ordered and last is not _LAST:
+        raise Break(UNKNOWN_CALL, f"{target.cls.__name__}.popitem(last)")
     target.look()
     if not target.items:
-        raise raise_real(KeyError("popitem(): dictionary is empty"))
-    trace.ledger.write(target, lambda r: f"{r(target)}.popitem()")
-    return TupleValue(target.items.popitem()[1])
+        raise raise_real(KeyError(f"{'' if is_ordered else 'popitem(): '}dictionary is empty"))
+    from_end = truth(trace, last)
+    argument = "" if from_end else "last=False"
+    trace.ledger.write(target, lambda r: f"{r(target)}.popitem({argument})")
+    key = next(reversed(target.items) if from_end else iter(target.items))
+    return TupleValue(target.items.pop(key))
 
 
 def _setdefault(trace: Trace, target: DictValue, key: Value, default: Value = NONE) -> Value:
@@ -104,14 +113,18 @@ def _dict_copy(trace: Trace, target: DictValue) -> Value:
     return DictValue(dict(target.items), target.cls, factory=target.factory)
 
 
-def _move_to_end(trace: Trace, target: DictValue, key: Value, last: Value = NONE) -> Value:
-    hashed = as_key(trace.look(key))
-    if last is not NONE:
-        raise Break(UNKNOWN_CALL, "move_to_end(last)")
+def _move_to_end(trace: Trace, target: DictValue, key: Value, last: Value = _LAST) -> Value:
+    from compiler_core.capture.comparisons import truth
+
+    hashed, to_end = as_key(trace.look(key)), truth(trace, last)
+    target.look()
     if hashed not in target.items:
         raise raise_real(KeyError(hashed))
-    trace.ledger.write(target, lambda r: f"{r(target)}.move_to_end({r(key)})", (key,))
-    target.items[hashed] = target.items.pop(hashed)
+    trace.ledger.write(target, lambda r: f"{r(target)}.move_to_end({r(key)}, {to_end})", (key,))
+    moved = {hashed: target.items.pop(hashed)}
+    rest = dict(target.items)
+    target.items.clear()
+    target.items.update({**rest, **moved} if to_end else {**moved, **rest})
     return NONE
 
 
