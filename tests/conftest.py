@@ -16,14 +16,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     # the mark, not the keyword: keywords hold the names of folders too
-    gpu = [item for item in items if item.get_closest_marker("gpu")]
-    if not gpu:
+    marked = {name: _with_mark(items, name) for name in ("gpu", "evaluated")}
+    if not any(marked.values()):
         return
     import torch
 
-    if not torch.cuda.is_available():
-        for item in gpu:
-            item.add_marker(pytest.mark.skip(reason="no CUDA device"))
+    has_gpu = torch.cuda.is_available()
+    reason = "kernels run on the CUDA device" if has_gpu else "no CUDA device"
+    for item in marked["evaluated" if has_gpu else "gpu"]:
+        item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _with_mark(items: list[pytest.Item], name: str) -> list[pytest.Item]:
+    return [item for item in items if item.get_closest_marker(name)]
 
 
 @pytest.fixture(autouse=True, scope="session")

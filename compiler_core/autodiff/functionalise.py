@@ -103,8 +103,16 @@ def _taken_apart(n: fx.Node) -> AbstractContextManager[None]:
     """An LSTM as its products and gates: oneDNN's one operator keeps what its gradient reads only
     in grad mode, and a compiled forward pass runs outside of it.
     """
-    is_lstm = getattr(n.target, "__name__", n.target) == "lstm"
-    return torch.backends.mkldnn.flags(enabled=False) if is_lstm else nullcontext()
+    return torch.backends.mkldnn.flags(enabled=False) if _is_lstm(n) else nullcontext()
+
+
+def _is_lstm(n: fx.Node) -> bool:
+    return bool(getattr(n.target, "__name__", n.target) == "lstm")
+
+
+def _shaped_as_captured(result: tuple[Any, ...], n: fx.Node) -> tuple[Any, ...]:
+    """An LSTM's results. torch's decomposition gives the states one axis too many before 2.13."""
+    return tuple(part.reshape(given.shape) for part, given in zip(result, n.meta["val"]))
 
 
 def _resolves(n: fx.Node) -> bool:
@@ -135,6 +143,8 @@ class Forward(fx.Interpreter):
             result = super().run_node(n)
         if _resolves(n):
             result = result.clone()
+        if _is_lstm(n):
+            result = _shaped_as_captured(result, n)
         self._ledger.claim(first, sequence_number(), n)
         self._ledger.settle_forward(n)
         if [t._version for t in read] != versions:

@@ -28,6 +28,7 @@ from compiler_core.autodiff.refusals import (
     TRACE_FAILED,
     refuse,
 )
+from compiler_core.autodiff.sizes import same_sizes
 from compiler_core.eager_layouts import EagerLayouts
 from compiler_core.errors import CutawayError
 from compiler_core.options import Context
@@ -67,6 +68,16 @@ def trace_joint(captured: Captured, context: Context) -> Joint:
     joint.graph.meta["differentiates_without_grad"] = trace.differentiates_without_grad
     joint.graph.meta["backward_error"] = trace.backward_error
     return joint
+
+
+def _check_shape(number: int, output: Any, node: Any) -> None:
+    """A decomposition that gives another shape than the operator itself is refused, not believed."""
+    given = node.meta.get("val") if isinstance(node, fx.Node) else node
+    if not isinstance(output, torch.Tensor) or not isinstance(given, torch.Tensor):
+        return
+    if output.dtype != given.dtype or not same_sizes(output.shape, given.shape):
+        found = f"{output.dtype} {tuple(output.shape)}, not {given.dtype} {tuple(given.shape)}"
+        raise refuse(TRACE_FAILED, f"output {number} ({node}) became {found}")
 
 
 def _guards(mode: Any) -> list[Any]:
@@ -158,6 +169,7 @@ class _Trace:
         """A decomposition may lay a result out differently; the user sees the strides of eager."""
         (result,) = (n for n in self.captured.graph.graph.nodes if n.op == "output")
         for number, (output, node) in enumerate(zip(outputs, result.args[0])):
+            _check_shape(number, output, node)
             if isinstance(output, torch.Tensor) and number not in self._plan.rebuilt:
                 outputs[number] = like(output, node.meta.get("val"))
                 self.ledger.settle({capture_handle(node)}, "forward")

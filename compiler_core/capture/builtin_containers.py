@@ -17,6 +17,7 @@ from compiler_core.capture.breaks import (
 from compiler_core.capture.folding import NotConstant, fold_numbers, plain_int
 from compiler_core.capture.iteration import items_of, iterator_of, length, next_item
 from compiler_core.capture.keys import as_key, dict_of
+from compiler_core.capture.set_methods import members
 from compiler_core.capture.symbolic_floats import is_symbolic_float
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
@@ -85,7 +86,8 @@ def _set_rule(cls: type) -> None:
         items = [trace.look(item) for item in items_of(trace, args[0])] if args else []
         for item in items:
             as_key(item)
-        return SetValue(keyed(items), cls)
+        given = members(trace, args[0]) if args else ()
+        return SetValue(keyed(items), cls, made=None if given is None else cls(given))
 
     RULES[cls] = called
 

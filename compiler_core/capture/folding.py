@@ -56,8 +56,12 @@ def payload(trace: Trace, value: Value) -> Any:
         case DictValue() if value.cls is dict:
             value.look()
             return {key: payload(trace, item) for key, (_, item) in value.items.items()}
-        case SetValue():
-            return value.cls(payload(trace, item) for item in value.items.values())
+        case SetValue() if value.in_order() is not None:
+            return (
+                value.made
+                if len(value.items) > 1
+                else value.cls(payload(trace, item) for item in value.items.values())
+            )
         case ObjectValue() if isinstance(value.real, (enum.Enum, type, torch.finfo, torch.iinfo)):
             return value.real
     raise NotConstant(value.describe())
@@ -124,7 +128,8 @@ def boxed(result: Any) -> Value:
     if type(result) is dict:
         return DictValue({key: (constant_value(key), boxed(x)) for key, x in result.items()})
     if type(result) in (set, frozenset):
-        return SetValue({item: constant_value(item) for item in result}, type(result))
+        items = {item: constant_value(item) for item in result}
+        return SetValue(items, type(result), made=result)
     raise Break(NOT_REBUILT, f"a {type(result).__name__} that was computed while tracing")
 
 

@@ -83,12 +83,19 @@ def _snapshot(trace: Trace, value: Value) -> list[Value] | None:
         case DictView():
             return _view_items(value)
         case SetValue():
-            return list(value.items.values())
+            return _in_order(value)
         case TensorValue():
             return _rows(trace, value)
         case ObjectValue() if isinstance(value.real, type):
             return _members(value)
     return None
+
+
+def _in_order(value: SetValue) -> list[Value]:
+    ordered = value.in_order()
+    if ordered is None:
+        raise Break(ITERATION, "the order of a set that was changed or combined while tracing")
+    return ordered
 
 
 def _view_items(view: DictView) -> list[Value]:

@@ -180,9 +180,23 @@ def _set_operation(trace: Trace, symbol: str, left: Any, right: Value) -> Value 
     }[symbol.removesuffix("=")]  # fmt: skip
     if symbol not in _NAMES:
         trace.touch()
-        left.items = kept
+        left.items, left.made = kept, _made(symbol, left, right)
         return left  # type: ignore[no-any-return]
-    return SetValue(kept, left.cls)
+    return SetValue(kept, left.cls, made=_made(symbol, left, right))
+
+
+def _made(symbol: str, left: SetValue, right: SetValue) -> set[Any] | frozenset[Any] | None:
+    """The real set that the operator gives for the two real ones, whose order is what matters."""
+    if left.made is None or right.made is None:
+        return None
+    result: set[Any] | frozenset[Any] = _ON_SETS[symbol](left.made, right.made)
+    return result
+
+
+_ON_SETS: dict[str, Callable[[Any, Any], Any]] = {
+    "|": operator.or_, "&": operator.and_, "-": operator.sub, "^": operator.xor,
+    "|=": operator.ior, "&=": operator.iand, "-=": operator.isub, "^=": operator.ixor,
+}  # fmt: skip
 
 
 _Rule = Callable[["Trace", str, Any, Value], "Value | None"]

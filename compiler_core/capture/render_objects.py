@@ -106,7 +106,8 @@ def _dict_view(r: Renderer, value: DictView) -> str:
 
 
 def _set(r: Renderer, value: SetValue) -> str:
-    items = ", ".join(map(r, value.items.values()))
+    ordered = value.in_order()
+    items = ", ".join(map(r, value.items.values() if ordered is None else ordered))
     if value.cls is frozenset:
         return r.build(value, f"{builtin_name(r, frozenset)}([{items}])", "members")
     return r.build(value, f"{{{items}}}" if items else f"{builtin_name(r, set)}()", "members")

@@ -171,7 +171,7 @@ def _set(trace: Trace, real: Any, source: Source | None, guarded: Source | None)
         else trace.look(_part(member, source and source.dict_key(i), guarded))
         for i, member in enumerate(real)
     }
-    return SetValue(dict(items), type(real), outside=True, source=source)
+    return SetValue(dict(items), type(real), outside=True, made=real, source=source)
 
 
 def _by_value(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:
@@ -305,7 +305,7 @@ def constant_value(real: Any) -> Value:
     if type(real) is tuple:
         return TupleValue(tuple(constant_value(item) for item in real))
     if type(real) is frozenset:
-        return SetValue({item: constant_value(item) for item in real}, frozenset)
+        return SetValue({item: constant_value(item) for item in real}, frozenset, made=real)
     if type(real) is torch.Size:
         return TupleValue(tuple(Constant(item) for item in real), torch.Size)
     return ObjectValue(real)

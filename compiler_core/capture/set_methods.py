@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from compiler_core.capture.breaks import raise_real
 from compiler_core.capture.iteration import items_of
@@ -10,6 +11,7 @@ from compiler_core.capture.keys import as_key
 from compiler_core.capture.values.base import Value
 from compiler_core.capture.values.constant import NONE, Constant
 from compiler_core.capture.values.containers import (
+    DictValue,
     SetValue,
 )
 
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 
 from compiler_core.capture.container_methods import Row, _binary
 
-__all__ = ["SET"]
+__all__ = ["SET", "members"]
 
 
 def _add(trace: Trace, target: SetValue, value: Value) -> Value:
@@ -27,6 +29,8 @@ def _add(trace: Trace, target: SetValue, value: Value) -> Value:
     if key not in target.items:
         trace.ledger.write(target, lambda r: f"{r(target)}.add({r(value)})", (value,))
         target.items[key] = value
+        if (made := target.changes()) is not None:
+            made.add(key)
     return NONE
 
 
@@ -35,6 +39,8 @@ def _discard(trace: Trace, target: SetValue, value: Value) -> Value:
     if key in target.items:
         trace.ledger.write(target, lambda r: f"{r(target)}.discard({r(value)})", (value,))
         del target.items[key]
+        if (made := target.changes()) is not None:
+            made.discard(key)
     return NONE
 
 
@@ -46,20 +52,36 @@ def _set_remove(trace: Trace, target: SetValue, value: Value) -> Value:
 
 def _set_update(trace: Trace, target: SetValue, *others: Value) -> Value:
     for other in others:
+        made, given = target.changes(), members(trace, other)
         for item in items_of(trace, other):
+            target.made = None
             _add(trace, target, item)
+        if made is not None and given is not None:
+            made.update(given)
+            target.made = made
     return NONE
+
+
+def members(trace: Trace, other: Value) -> Iterable[Any] | None:
+    """What `set(other)` is given: sets and dicts are merged as a whole, the rest one by one."""
+    other = trace.look(other)
+    if isinstance(other, SetValue):
+        return other.made
+    keys = [as_key(trace.look(item)) for item in items_of(trace, other)]
+    return dict.fromkeys(keys) if isinstance(other, DictValue) else keys
 
 
 def _set_clear(trace: Trace, target: SetValue) -> Value:
     trace.ledger.write(target, lambda r: f"{r(target)}.clear()")
     target.items.clear()
+    target.made = set()
     return NONE
 
 
 def _combined(symbol: str) -> Row:
     def row(trace: Trace, target: SetValue, *others: Value) -> Value:
-        result: Value = SetValue(dict(target.items), target.cls)
+        made = None if target.made is None or others else target.made.copy()
+        result: Value = SetValue(dict(target.items), target.cls, made=made)
         for other in others:
             items = {as_key(trace.look(i)): trace.look(i) for i in items_of(trace, other)}
             result = _binary(trace, symbol, result, SetValue(dict(items), target.cls))

@@ -44,7 +44,7 @@ def new_content(cls: type) -> Value | None:
         return None
     if issubclass(base, dict):
         return DictValue({}, base)
-    return ListValue([]) if base is list else SetValue({})
+    return ListValue([]) if base is list else SetValue({}, made=set())
 
 
 def inside(trace: Trace, value: Value) -> Value:

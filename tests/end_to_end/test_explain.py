@@ -9,7 +9,6 @@ import textwrap
 import pytest
 import torch
 from agreement import STRICT, compiling
-from IPython.lib.pretty import pretty
 from programs import Layer, printing, wave
 
 import compiler_core as cc
@@ -189,8 +188,9 @@ def test_values_that_end_a_notebook_cell_are_short_or_their_text():
     assert repr(recorder) == "<Recorder of wave/0>" and len(repr(recorder.recording)) < 1000
     code = recorder.compilations["wave/0"]
     part = code.part("forward")
+    pretty = pytest.importorskip("IPython.lib.pretty")
     stages = code.captured, code.joint, code.partitioned, part.lowered, part.fused, part.generated
     for value in (*stages, part.built):
         count = len(str(value).splitlines())
         assert repr(value) == f"<{type(value).__name__}: {count} lines, shown by print>"
-        assert pretty(value) == str(value)
+        assert pretty.pretty(value) == str(value)

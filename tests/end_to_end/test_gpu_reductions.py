@@ -17,6 +17,8 @@ import compiler_core as cc
 from compiler_core.devtools.compare_stages import bounded_error
 from compiler_core.pipeline import Compilation
 
+pytestmark = pytest.mark.evaluated
+
 STRICT = {"strict": True, "also": ("cuda:90",)}
 
 

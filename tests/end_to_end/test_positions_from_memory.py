@@ -94,7 +94,9 @@ PROGRAMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("target", [{}, EVALUATED], ids=["cpu", "evaluated"])
+@pytest.mark.parametrize(
+    "target", [{}, pytest.param(EVALUATED, marks=pytest.mark.evaluated)], ids=["cpu", "evaluated"]
+)
 @pytest.mark.parametrize(("program", "calls"), PROGRAMS, ids=[f.__name__ for f, _ in PROGRAMS])
 def test_agrees_with_eager(program, calls, target):
     with compiling(breaks=0, ops_library=0):
@@ -184,6 +186,7 @@ def test_an_unread_part_is_checked_too():
     assert raised(compiled, x, bad) == raised(part, x, bad)
 
 
+@pytest.mark.evaluated
 def test_an_evaluated_kernel_asserts():
     compiled = cc.compile(embedded, options=STRICT | EVALUATED)
     w = torch.randn(9, 8)
@@ -192,6 +195,7 @@ def test_an_evaluated_kernel_asserts():
         compiled(w, torch.tensor([9, 0]))
 
 
+@pytest.mark.evaluated
 def test_deterministic_algorithms_keep_the_library_on_a_gpu():
     torch.use_deterministic_algorithms(True)
     try:

@@ -113,8 +113,8 @@ def test_nodes_know_the_lines_of_the_user():
         compiled(lambda x: torch.sin(x) * torch.cos(x))(torch.randn(8))
     (version,) = (v for frame in recorder.recording.frames for v in frame.versions)
     labels = [item.label for item in version.stage("source").items]
-    for call in ("torch.sin(x)", "torch.cos(x)"):
-        assert any(label.startswith(call) for label in labels)
+    for call in ("torch.sin(x)", "torch.cos(x)"):  # torch marks columns from 2.13 on, lines before
+        assert any(label.startswith(call) or call in label for label in labels)
     names = [stage.name for stage in version.stages]
     assert {"capture", "joint", "lower", "fuse", "kernels"} <= set(names)
     graph = version.stage("capture")

@@ -30,10 +30,10 @@ def build_list(frame: SymbolicFrame, i: Instruction) -> None:
 @handles("BUILD_SET")
 def build_set(frame: SymbolicFrame, i: Instruction) -> None:
     values = frame.pop_n(i.arg)
-    items = SetValue({})
+    items = {}
     for value in values:
-        items.items.setdefault(as_key(value), value)
-    frame.push(items)
+        items.setdefault(as_key(value), value)
+    frame.push(SetValue(items, made=set(map(as_key, values))))
 
 
 @handles("BUILD_MAP")

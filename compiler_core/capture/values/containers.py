@@ -115,9 +115,28 @@ class DictView(Value):
 
 @dataclass(slots=True, eq=False)
 class SetValue(Value):
+    """`made` is a real set of the keys that went through the same steps, so that its order is the
+    order of iteration (a matter of hashes and history); None where that is not known.
+    """
+
     items: dict[Hashable, Value]
     cls: type = set
     outside: bool = False
+    made: set[Any] | frozenset[Any] | None = None
+
+    def in_order(self) -> list[Value] | None:
+        """The members as iteration gives them; None where the order is not known."""
+        if len(self.items) < 2:
+            return list(self.items.values())
+        if self.made is None or any(isinstance(key, Value) for key in self.items):
+            return None
+        return [self.items[key] for key in self.made]
+
+    def changes(self) -> set[Any] | None:
+        """`made`, to be changed as the set is. A real set of the program stays as it is."""
+        if self.outside:
+            self.made = None
+        return self.made if isinstance(self.made, set) else None
 
     def python_type(self) -> type:
         return self.cls
