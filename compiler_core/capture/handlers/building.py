@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from compiler_core.capture.breaks import raise_real
 from compiler_core.capture.frame import SymbolicFrame
 from compiler_core.capture.handlers.table import handles
@@ -30,7 +32,7 @@ def build_list(frame: SymbolicFrame, i: Instruction) -> None:
 @handles("BUILD_SET")
 def build_set(frame: SymbolicFrame, i: Instruction) -> None:
     values = frame.pop_n(i.arg)
-    items = {}
+    items: dict[Hashable, Value] = {}
     for value in values:
         items.setdefault(as_key(value), value)
     frame.push(SetValue(items, made=set(map(as_key, values))))
