@@ -89,6 +89,8 @@ def _call_object(
     if isinstance(real, types.FunctionType):
         if is_compiled(real):
             return call(trace, _original(trace, callee), args, kwargs)
+        if (tagged := _under_tag(real)) is not None:
+            return call(trace, trace.look(Lazy(tagged, source=None, trusted=True)), args, kwargs)
         _refuse_module(real)
         return inline(trace, function_of(trace, callee), args, kwargs)
     if isinstance(real, type):
@@ -158,6 +160,16 @@ def _call_special(
         real = getattr(callee, "real", None)
         raise Break(kind_of_foreign(real), getattr(real, "__qualname__", cls.__name__))
     return call(trace, bind(trace, callee, found, owner, "__call__"), args, kwargs)
+
+
+def _under_tag(real: types.FunctionType) -> types.FunctionType | None:
+    """What torch.compile has put a function of its own around: once it has compiled anything in the
+    process, `nn.Module.__init__` also notes that a module was made, which is none of the program.
+    """
+    if real.__module__ != "torch._dynamo.mutation_guard":
+        return None
+    cells = [cell.cell_contents for cell in real.__closure__ or ()]
+    return next((inner for inner in cells if isinstance(inner, types.FunctionType)), None)
 
 
 def _refuse_module(real: types.FunctionType) -> None:

@@ -220,7 +220,8 @@ class GraphBuilder:
             name = _name(target)
             kind = kind_of_failure(name, error)
             failure = f"{name}: {type(error).__name__}: {_first_line(error)}"
-            raise Break(kind, failure if kind is OPERATOR_RAISES else name) from None
+            full = str(target) if isinstance(target, OpOverload) else name
+            raise Break(kind, failure if kind is OPERATOR_RAISES else full) from None
 
     def _check_writes(self, watch: Watch) -> None:
         if self.trace.breaks_overlap and watch.written & {i.storage for i in self.inputs}:

@@ -63,7 +63,7 @@ def test_an_operator_with_a_fake_is_a_call_of_the_program(fn: Callable[[T], T]) 
             torch.testing.assert_close(x.grad, z.grad)
 
 
-@pytest.mark.parametrize("fn, reason", [(without_a_fake, "CC110"), (writes, "CC104")])
+@pytest.mark.parametrize("fn, reason", [(without_a_fake, "CC153"), (writes, "CC186")])
 def test_others_break(fn: Callable[[T], T], reason: str) -> None:
     compiled = cc.compile(fn, options=STRICT)
     with cc.record() as recorder, compiling(graphs=2, breaks=1):

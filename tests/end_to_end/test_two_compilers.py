@@ -150,3 +150,18 @@ def test_torch_compiled_function_inside_a_cutaway_compiled_one():
         for k in range(3):
             x = torch.randn(3) + k
             torch.testing.assert_close(compiled(x), wave(x + 1, x) * 2)
+
+
+def test_modules_are_made_inside_as_before_once_torch_compile_was_used():
+    """torch.compile puts a function of its own around `nn.Module.__init__`."""
+
+    def f(x):
+        return torch.nn.Softplus(beta=2)(x) + 1
+
+    torch.compile(lambda x: x + 1, backend="eager")(torch.ones(2))
+    cc.reset()
+    compiled = cc.compile(f, options={"strict": True}, fullgraph=True)
+    for _ in range(3):
+        x = torch.randn(4)
+        torch.testing.assert_close(compiled(x), f(x))
+    assert cc.stats().graphs == 1 and cc.stats().breaks == 0
