@@ -220,7 +220,7 @@ class GraphBuilder:
             name = _name(target)
             kind = kind_of_failure(name, error)
             failure = f"{name}: {type(error).__name__}: {_first_line(error)}"
-            full = str(target) if isinstance(target, OpOverload) else name
+            full = str(target) if isinstance(target, torch._ops.OpOverload) else name
             raise Break(kind, failure if kind is OPERATOR_RAISES else full) from None
 
     def _check_writes(self, watch: Watch) -> None:
