@@ -203,13 +203,18 @@ def _builtin(
     trace: Trace, real: Any, source: Source | None, guarded: Source | None
 ) -> Value | None:
     owner = getattr(real, "__self__", None)
-    if owner is None or isinstance(owner, (types.ModuleType, type)):
+    if owner is None or isinstance(owner, (types.ModuleType, type)) or _is_record(owner):
         return _by_identity(trace, real, source, guarded)
     trace.guard("type", guarded, real, "it is called as a bound method")
     name_source = source.attr("__name__") if source and guarded else None
     trace.guard("equals", name_source, real.__name__, "the method that is called")
     receiver = _part(owner, source and source.attr("__self__"), guarded)
     return BoundRule(receiver, real.__name__, source=source)
+
+
+def _is_record(owner: Any) -> bool:
+    """Functions that pybind11 binds have their own record for a receiver, no object of the program."""
+    return type(owner).__module__.startswith("pybind11") or type(owner).__name__ == "PyCapsule"
 
 
 def _partial(trace: Trace, real: Any, source: Source | None, guarded: Source | None) -> Value:

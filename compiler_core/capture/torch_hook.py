@@ -72,14 +72,17 @@ class TorchHook:
     def wrap(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """`fn` with interception on while it runs. Adds about a microsecond to a call."""
         self._test_once()
-        inner, set_region = fn, torch_frames.set_region
+        inner, set_region, follow = fn, torch_frames.set_region, None
         if not torch_frames.HAS_REGIONS:
             inner, set_region = self._under_copy(fn), torch_frames.no_region
+            follow = self._follower(inner, fn)
         callback, set_frame, swallowed = self._on_frame, torch_frames.set_frame, self._swallowed
         region = torch_frames.REGION
 
         @functools.wraps(fn)
         def compiled(*args: Any, **kwargs: Any) -> Any:
+            if follow is not None:
+                follow()
             outer_region, outer = set_region(region), set_frame(callback)
             try:
                 result = inner(*args, **kwargs)
@@ -224,19 +227,34 @@ class TorchHook:
             return types.MethodType(self._under_copy(fn.__func__), fn.__self__)
         if not isinstance(fn, types.FunctionType):
             return fn
-        code, key = fn.__code__, id(fn.__code__)
-        if key not in self._copies:
-            gone = weakref.ref(code, lambda _: self._copies.pop(key, None))
-            self._copies[key] = gone, code.replace()
         copy = types.FunctionType(
-            self._copies[key][1],
-            fn.__globals__,
-            fn.__name__,
-            fn.__defaults__,
-            fn.__closure__,
+            self._copy_of(fn.__code__), fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
         )
         copy.__kwdefaults__ = fn.__kwdefaults__
         return copy
+
+    def _copy_of(self, code: CodeType) -> CodeType:
+        key = id(code)
+        if key not in self._copies:
+            gone = weakref.ref(code, lambda _: self._copies.pop(key, None))
+            self._copies[key] = gone, code.replace()
+        return self._copies[key][1]
+
+    def _follower(self, copy: Any, fn: Any) -> Callable[[], None] | None:
+        """Makes a copied function what its original is now: defaults and code may be set at any time."""
+        copy, fn = getattr(copy, "__func__", copy), getattr(fn, "__func__", fn)
+        if copy is fn:
+            return None
+
+        def follow() -> None:
+            if copy.__defaults__ is not fn.__defaults__:
+                copy.__defaults__ = fn.__defaults__
+            if copy.__kwdefaults__ is not fn.__kwdefaults__:
+                copy.__kwdefaults__ = fn.__kwdefaults__
+            if copy.__code__ is not self._copy_of(fn.__code__):
+                copy.__code__ = self._copy_of(fn.__code__)
+
+        return follow
 
     def _run_code(self, code: CodeType) -> CodeType:
         """The code object that really runs for this one."""
