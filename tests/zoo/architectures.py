@@ -162,7 +162,7 @@ ROWS = (
          "num_time_features": 2}),
 )  # fmt: skip
 
-FAST = ("bert", "gpt2", "llama", "t5", "vit", "convnext", "mixtral", "wav2vec2")
+FAST = ("bert", "gpt2", "llama", "t5", "vit", "convnext", "mixtral", "whisper")
 
 
 def all_rows() -> tuple[Row, ...]:
