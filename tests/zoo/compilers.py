@@ -49,7 +49,12 @@ def _cutaway(model: torch.nn.Module, backend: str = "cutaway") -> Iterator[Watch
 
 def _cutaway_break(decision: Any) -> list[str]:
     inner = decision.data["stack"][-1] if decision.data.get("stack") else ""
-    return [decision.outcome, decision.reason, decision.data.get("where", ""), inner]
+    return [decision.outcome, decision.reason, _place(decision.data.get("where", "")), inner]
+
+
+def _place(where: str) -> str:
+    """A file of an installed package from the package on: the table is for every machine."""
+    return where.rpartition("site-packages/")[2]
 
 
 def _capture(model: torch.nn.Module) -> AbstractContextManager[Watched]:
