@@ -86,7 +86,7 @@ def _set_rule(cls: type) -> None:
         items = [trace.look(item) for item in items_of(trace, args[0])] if args else []
         for item in items:
             as_key(item)
-        given = members(trace, args[0]) if args else ()
+        given = members(trace.look(args[0]), items) if args else ()
         return SetValue(keyed(items), cls, made=None if given is None else cls(given))
 
     RULES[cls] = called

@@ -52,8 +52,9 @@ def _set_remove(trace: Trace, target: SetValue, value: Value) -> Value:
 
 def _set_update(trace: Trace, target: SetValue, *others: Value) -> Value:
     for other in others:
-        made, given = target.changes(), members(trace, other)
-        for item in items_of(trace, other):
+        items = [trace.look(item) for item in items_of(trace, other)]
+        made, given = target.changes(), members(trace.look(other), items)
+        for item in items:
             target.made = None
             _add(trace, target, item)
         if made is not None and given is not None:
@@ -62,12 +63,14 @@ def _set_update(trace: Trace, target: SetValue, *others: Value) -> Value:
     return NONE
 
 
-def members(trace: Trace, other: Value) -> Iterable[Any] | None:
-    """What `set(other)` is given: sets and dicts are merged as a whole, the rest one by one."""
-    other = trace.look(other)
+def members(other: Value, items: Iterable[Value]) -> Iterable[Any] | None:
+    """What `set(other)` is given: sets and dicts are merged as a whole, the rest one by one.
+
+    items: those of `other`, which may be an iterator that gives them once.
+    """
     if isinstance(other, SetValue):
         return other.made
-    keys = [as_key(trace.look(item)) for item in items_of(trace, other)]
+    keys = [as_key(item) for item in items]
     return dict.fromkeys(keys) if isinstance(other, DictValue) else keys
 
 

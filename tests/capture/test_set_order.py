@@ -40,6 +40,15 @@ def combined(x, out, s):
     return x + len(a)
 
 
+def from_iterators(x, out, s):
+    t = set(k * 5 for k in (40, 3, 9, 77))
+    t.update(k + 1 for k in (100, 8, 2))
+    t.update(iter([12, 13]))
+    out.extend(t)
+    out.append([list(frozenset(map(abs, (-7, 9, 64)))), len(t)])
+    return x + len(t)
+
+
 def changed(x, out, s):
     s.add(17)
     s.discard(9)
@@ -48,7 +57,9 @@ def changed(x, out, s):
     return x + len(s)
 
 
-@pytest.mark.parametrize("fn", [display, grown_and_shrunk, with_another, combined, changed])
+@pytest.mark.parametrize(
+    "fn", [display, grown_and_shrunk, with_another, combined, from_iterators, changed]
+)
 def test_the_order_is_that_of_python(fn):
     cc.reset()
     compiled = cc.compile(fn, options={"strict": True})
@@ -60,7 +71,7 @@ def test_the_order_is_that_of_python(fn):
     assert cc.stats().graphs >= 1 and cc.stats().fallbacks == 0
 
 
-@pytest.mark.parametrize("fn", [display, grown_and_shrunk, with_another])
+@pytest.mark.parametrize("fn", [display, grown_and_shrunk, with_another, from_iterators])
 def test_a_known_order_breaks_no_graph(fn):
     cc.reset()
     cc.compile(fn, options={"strict": True}, fullgraph=True)(torch.randn(3), [], {9, 33, 1})
