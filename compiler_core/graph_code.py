@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import fx
 
 from compiler_core.counters import counters
 from compiler_core.devtools.copies import copy_of
@@ -23,7 +24,7 @@ from compiler_core.request import Request
 from compiler_core.stage_records import captured_records, shared_records, target_records
 from compiler_core.stages import Captured
 
-__all__ = ["first_call", "graph_code"]
+__all__ = ["first_call", "graph_code", "left_to_eager"]
 
 GraphCode = Callable[..., Any]
 
@@ -41,7 +42,7 @@ def graph_code(captured: Captured, request: Request, context: Context) -> GraphC
     except Exception as error:
         if request.shows(error):
             raise
-        return _fallback(captured, error, context)
+        return left_to_eager(captured.graph, captured.name, error, context.recorder)
 
 
 def first_call(
@@ -99,11 +100,14 @@ def _custom(captured: Captured, request: Request, context: Context) -> GraphCode
 _BACKENDS = {"cutaway": _generated, "eager": _eager}
 
 
-def _fallback(captured: Captured, error: Exception, context: Context) -> GraphCode:
+def left_to_eager(
+    graph: fx.GraphModule, name: str, error: Exception, recorder: Recorder
+) -> GraphCode:
+    """The graph itself, counted and recorded as a fallback with the error as its reason."""
     counters.fallbacks += 1
     failure = f"{type(error).__name__}: {error}"
-    context.recorder.decide("fallback", {f"capture:{captured.name}"}, "eager", failure)
-    return captured.graph.forward
+    recorder.decide("fallback", {f"capture:{name}"}, "eager", failure)
+    return graph.forward
 
 
 def _targets(captured: Captured, options: Options) -> list[Target]:

@@ -14,8 +14,7 @@ from typing import Any
 from torch import fx
 
 from compiler_core.capture import captured_elsewhere, first_span, read_before
-from compiler_core.counters import counters
-from compiler_core.graph_code import GraphCode, first_call, graph_code
+from compiler_core.graph_code import GraphCode, first_call, graph_code, left_to_eager
 from compiler_core.interception import HOOK, SESSION, compiling
 from compiler_core.logs import log_version
 from compiler_core.options import Context
@@ -49,7 +48,7 @@ def cutaway(
         except Exception as error:
             if request.shows(error):
                 raise
-            return _left_to_eager(graph_module, name, error)
+            return left_to_eager(graph_module, name, error, SESSION.recorder)
         return _compiled(captured, request)
 
 
@@ -76,10 +75,3 @@ def _reading(call: GraphCode, floats: Sequence[int]) -> GraphCode:
 
     opaque: GraphCode = HOOK.opaque(reading)
     return opaque
-
-
-def _left_to_eager(graph: fx.GraphModule, name: str, error: Exception) -> GraphCode:
-    counters.fallbacks += 1
-    reason = f"{type(error).__name__}: {error}"
-    SESSION.recorder.decide("fallback", {f"capture:{name}"}, "eager", reason)
-    return graph.forward
